@@ -1,0 +1,285 @@
+"""The library: one function a verb. What is not here may move.
+
+Reading functions never write. `apply` and `undo` are the only doors to the disk for changes, and
+`write_copy` the one for new files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sesstool import __version__
+from sesstool.checks.context import Options
+from sesstool.checks.engine import Progress, examine
+from sesstool.errors import InputError, LiveSessionError, UsageError
+from sesstool.findings import FileReport
+from sesstool.formats.base import Format
+from sesstool.formats.registry import FORMATS, by_name
+from sesstool.formats.schemas import RecordValidator
+from sesstool.records import transact
+from sesstool.records import undo as journal
+from sesstool.records.edits import EditSet
+from sesstool.records.live import find_writer
+from sesstool.records.plan import FilePlan, Plan
+from sesstool.records.source import EditedSource, FileSource, compress, fingerprint, open_source
+from sesstool.records.transact import Applied
+from sesstool.records.undo import Entry
+from sesstool.records.write import create
+from sesstool.repair import planner
+from sesstool.repair import resume as resuming
+from sesstool.repair.planner import Choice, Outcome
+from sesstool.repair.resume import ResumeReport
+
+__all__ = [
+    "Applied",
+    "Choice",
+    "Entry",
+    "FileReport",
+    "Options",
+    "Plan",
+    "Repair",
+    "ResumeReport",
+    "apply",
+    "find",
+    "plan_of",
+    "repair",
+    "repaired",
+    "resume",
+    "state_folder",
+    "undo",
+    "validate",
+    "write_copy",
+]
+
+_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+# Inside an agent's home a file that was written this lately may be written again, in seconds.
+_RECENT = 60.0
+
+state_folder = journal.state_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A repair that was planned: what it would do, and the files that it would change.
+
+    `files` holds the session's own plan first, then those of files that refer to its bytes. It
+    is empty where there is nothing to do, or where the input is no file.
+    """
+
+    path: str
+    outcome: Outcome
+    files: tuple[FilePlan, ...]
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.outcome.edits) or self.outcome.mode is not None
+
+
+def find(names: Iterable[str]) -> Iterator[Path | str]:
+    """The sessions that the user means: files, folders, session ids, or "-".
+
+    A folder stands for every session below it, an id or a unique beginning of one for the
+    session in an agent's home. Raises InputError where there is none.
+    """
+    for name in names:
+        path = Path(name)
+        if name == "-":
+            yield name
+        elif path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.name.endswith(_SUFFIXES))
+            if not inside:
+                raise InputError(f"{name} holds no session file", hint="sessions end in .jsonl")
+            yield from inside
+        elif path.exists() or os.sep in name or name.endswith(_SUFFIXES):
+            yield path
+        else:
+            yield _by_id(name)
+
+
+def _by_id(name: str) -> Path:
+    found = sorted({path for form in FORMATS for path in form.find(name)})
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(
+            f"{len(found)} sessions have an id that begins with {name}",
+            hint="give more of the id, or a path",
+        )
+    raise InputError(
+        f"there is no file {name}, and no session of that id in an agent's home",
+        hint="give a path, a folder, or the beginning of a session id",
+    )
+
+
+def validate(
+    path: Path | str,
+    options: Options = Options(),  # noqa: B008 - frozen
+    *,
+    format_name: str = "",
+    schema: RecordValidator | None = None,
+    progress: Progress | None = None,
+) -> FileReport:
+    """What the rules say about a session. Raises InputError and NotASessionError."""
+    with open_source(path) as source:
+        status = _status(source)
+        _, report = examine(
+            source,
+            options,
+            format_name=format_name,
+            schema=schema,
+            status=status,
+            progress=progress,
+        )
+        return report
+
+
+def repair(
+    path: Path | str,
+    options: Options = Options(),  # noqa: B008 - frozen
+    choice: Choice = Choice(),  # noqa: B008 - frozen
+    *,
+    format_name: str = "",
+    progress: Progress | None = None,
+) -> Repair:
+    """Plan the repair of a session; nothing is written. Raises InputError, NotASessionError.
+
+    The plan is for the bytes that the file has now: `apply` refuses any others.
+    """
+    with open_source(path) as source:
+        status = _status(source)
+        outcome = planner.plan(
+            source,
+            options,
+            choice,
+            format_name=format_name,
+            status=status,
+            progress=progress,
+        )
+        if source.path is None or not (outcome.edits or outcome.mode is not None):
+            return Repair(source.name, outcome, ())
+        return Repair(source.name, outcome, tuple(_file_plans(source, outcome)))
+
+
+def _status(source: FileSource) -> os.stat_result | None:
+    if source.path is None:
+        return None
+    return os.stat(source.path)  # noqa: PTH116 - of the file, also where a spool stands for it
+
+
+def _file_plans(source: FileSource, outcome: Outcome) -> Iterator[FilePlan]:
+    path = source.path
+    assert path is not None
+    codes = tuple(dict.fromkeys(f.code for f in outcome.mended))
+    titles = tuple(dict.fromkeys(f.fix.title for f in outcome.mended if f.fix))
+    before = fingerprint(path)
+    yield FilePlan(path, before, source.codec, outcome.edits, outcome.mode, codes, titles)
+    form = by_name(outcome.after.format)
+    for dependent in form.dependents(path):
+        edits = EditSet(dependent.edits(outcome.edits))
+        if edits:
+            title = f"refer to the repaired bytes of {path.name}"
+            print_ = fingerprint(dependent.path)
+            yield FilePlan(dependent.path, print_, "", edits, None, codes, (title,))
+
+
+def plan_of(repairs: Iterable[Repair]) -> Plan:
+    """One plan of several repairs, to be saved or applied."""
+    files = tuple(file for repair_ in repairs for file in repair_.files)
+    return Plan(files, datetime.now(UTC).isoformat(timespec="seconds"), __version__)
+
+
+def apply(
+    plan: Plan,
+    *,
+    command: str = "apply",
+    ignore_live: bool = False,
+    keep_undo: bool = True,
+    state: Path | None = None,
+) -> list[Applied]:
+    """Do what a plan says, file by file. Raises StalePlanError, LiveSessionError, WriteError.
+
+    Files that are in use are looked for before the first is changed.
+    """
+    folder = state or state_folder()
+    if not ignore_live:
+        for file in plan.files:
+            _refuse_live(file.path)
+    return [
+        transact.apply_file(
+            file,
+            state=folder,
+            command=command,
+            ignore_live=ignore_live,
+            recent_seconds=_recent(file.path),
+            keep_undo=keep_undo,
+            writer=_writer,
+        )
+        for file in plan.files
+    ]
+
+
+def undo(target: str, *, ignore_live: bool = False, state: Path | None = None) -> Entry:
+    """Put back what the last write to a path, or the write of an id, replaced.
+
+    Raises UndoError where there is nothing to undo or the file has changed since.
+    """
+    folder = state or state_folder()
+    return transact.undo(
+        folder, target, ignore_live=ignore_live, recent_seconds=None, writer=_writer
+    )
+
+
+def resume(
+    path: Path | str, *, format_name: str = "", progress: Progress | None = None
+) -> ResumeReport:
+    """What reaches the model when a session is resumed. Raises InputError, NotASessionError."""
+    with open_source(path) as source:
+        return resuming.resume(source, format_name=format_name, progress=progress)
+
+
+def write_copy(path: Path | str, outcome: Outcome, target: Path, *, force: bool = False) -> None:
+    """Write the repaired session to a new file, private, whole or not at all.
+
+    Raises WriteError, also where the target exists and `force` is not given.
+    """
+    with open_source(path) as source:
+        if source.path is not None and target.exists() and source.path.samefile(target):
+            raise UsageError(
+                f"{target} is the session itself", hint="use --write to repair it in place"
+            )
+        chunks = EditedSource(source, outcome.edits).chunks()
+        create(target, compress(chunks, source.codec), force=force)
+
+
+def repaired(path: Path | str, outcome: Outcome) -> Iterator[bytes]:
+    """The bytes of the repaired session, chunk by chunk."""
+    with open_source(path) as source:
+        yield from EditedSource(source, outcome.edits).chunks()
+
+
+def _home_format(path: Path) -> Format | None:
+    return next((form for form in FORMATS if form.home(path)), None)
+
+
+def _recent(path: Path) -> float | None:
+    return _RECENT if _home_format(path) else None
+
+
+def _writer(path: Path) -> str | None:
+    form = _home_format(path)
+    return form.writer(path) if form else None
+
+
+def _refuse_live(path: Path) -> None:
+    found = find_writer(path, recent_seconds=_recent(path))
+    description = found.description if found else _writer(path)
+    if description:
+        raise LiveSessionError(
+            f"{path} is in use: {description}",
+            hint="close the agent first; --ignore-live writes all the same, and what the agent "
+            "writes in the meantime may be lost",
+        )

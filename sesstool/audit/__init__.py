@@ -1,0 +1,1 @@
+"""The record of every change that sesstool made, kept so that tampering shows."""

@@ -1,0 +1,197 @@
+"""The hash-chained log of every write: appended to, read, and verified.
+
+Each line is one JSON object that holds the SHA-256 of the line before it. A line that is
+changed, removed or put in between breaks the chain. Lines removed at the end do not: only a
+copy of the newest line, kept elsewhere, can prove that none is missing.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from sesstool import __version__
+from sesstool.errors import InputError, WriteError
+
+NAME = "audit.jsonl"
+_WAIT = 5.0
+# More than two of the longest lines: a path and a set of rule codes bound a line.
+_TAIL = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What was done to one file.
+
+    `action` is the command. `before` and `after` are the SHA-256 of the bytes on disk, "" for
+    a file that is not there. `undo` is the id of the undo entry, or "".
+    """
+
+    action: str
+    path: str
+    before: str
+    after: str
+    findings: tuple[str, ...] = ()
+    undo: str = ""
+
+
+def append(state: Path, change: Change) -> None:
+    """Add one line for a change, and return when it is on disk.
+
+    Raises WriteError, which leaves the log as it was.
+    """
+    path = state / NAME
+    try:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with FileLock(state / "audit.lock", timeout=_WAIT, mode=0o600):
+            _append(path, change)
+    except (OSError, Timeout) as error:
+        raise WriteError(
+            f"cannot add to the audit log {path}: {_reason(error)}",
+            hint="make the log writable and see that the disk has space",
+        ) from error
+
+
+def read(state: Path) -> Iterator[dict[str, Any]]:
+    """The lines that can be read, oldest first; `verify` tells of the others.
+
+    Raises InputError.
+    """
+    for _, line in _lines(state):
+        value = _decoded(line)
+        if value is not None:
+            yield value
+
+
+def verify(state: Path) -> list[str]:
+    """What is wrong with the log, one sentence a problem; empty where it is whole.
+
+    Raises InputError.
+    """
+    problems = []
+    previous, expected = "", 1
+    for number, line in _lines(state):
+        value = _decoded(line)
+        if value is None:
+            what = "is damaged" if line.endswith(b"\n") else "is cut off"
+            problems.append(f"line {number} {what}")
+        else:
+            if value.get("prev") != previous:
+                problems.append(f"line {number} does not continue the line before it")
+            if value.get("seq") != expected:
+                problems.append(f"line {number} has number {value.get('seq')}, not {expected}")
+            expected = value["seq"] + 1
+        previous = _digest(line)
+    return problems
+
+
+def _append(path: Path, change: Change) -> None:
+    """Write the line that continues the chain. The caller holds the lock."""
+    new = not path.exists()
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        size = os.fstat(descriptor).st_size
+        start = max(size - _TAIL, 0)
+        tail = os.pread(descriptor, size - start, start).splitlines(keepends=True)
+        line = _line(change, tail)
+        if tail and not tail[-1].endswith(b"\n"):
+            # A line cut by a crash stays as it is, for `verify` to show.
+            line = b"\n" + line
+        try:
+            _write(descriptor, line)
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
+    finally:
+        os.close(descriptor)
+    if new and os.name != "nt":
+        # The name of a new file is on disk only when its folder is.
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _write(descriptor: int, line: bytes) -> None:
+    if os.write(descriptor, line) < len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    # The caller tells of the change as recorded once this returns.
+    os.fsync(descriptor)
+
+
+def _line(change: Change, tail: list[bytes]) -> bytes:
+    whole = [value for line in tail if (value := _decoded(line)) is not None]
+    value = {
+        "seq": whole[-1]["seq"] + 1 if whole else 1,
+        "time": datetime.now(UTC).isoformat(),
+        "actor": _actor(),
+        "host": platform.node(),
+        "version": __version__,
+        "action": change.action,
+        "path": change.path,
+        "before": change.before,
+        "after": change.after,
+        "findings": sorted(set(change.findings)),
+        "undo": change.undo,
+        "prev": _digest(tail[-1]) if tail else "",
+    }
+    return json.dumps(value).encode() + b"\n"
+
+
+def _actor() -> dict[str, Any]:
+    """Who runs this process, by the system's account and not by the environment."""
+    try:
+        import pwd  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return {"uid": None, "login": ""}
+    uid = os.getuid()
+    try:
+        return {"uid": uid, "login": pwd.getpwuid(uid).pw_name}
+    except KeyError:
+        return {"uid": uid, "login": ""}
+
+
+def _lines(state: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines with their numbers from 1; none where no log is."""
+    path = state / NAME
+    try:
+        with path.open("rb") as handle:
+            yield from enumerate(handle, start=1)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"cannot read the audit log {path}: {_reason(error)}") from error
+
+
+def _decoded(line: bytes) -> dict[str, Any] | None:
+    """The object on a whole line, or None where the line is none of ours."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or type(value.get("seq")) is not int:
+        return None
+    return value
+
+
+def _digest(line: bytes) -> str:
+    return hashlib.sha256(line.rstrip(b"\n")).hexdigest()
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, Timeout):
+        return "another process holds its lock"
+    return (error.strerror or type(error).__name__).lower()

@@ -1,0 +1,99 @@
+"""Where the answers to unanswered calls go, and what hangs from them.
+
+In a tree each result hangs from its own call, and the record that came next may still name the
+result that was lost: the answer then takes the lost record's id, so that nothing else changes.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from sesstool.checks.surgery import set_parent
+from sesstool.formats.base import Question
+from sesstool.model.graph import ASSISTANT, LOST, RESULT, TALK, Graph
+from sesstool.model.pairing import Call
+from sesstool.model.session import Session
+from sesstool.records.edits import Edit
+from sesstool.records.jsonspan import dumps, parts
+
+
+class Answers:
+    """The answers to all unanswered calls of a session, which are numbered and linked together."""
+
+    def __init__(self, session: Session, calls: list[Call]) -> None:
+        """Take the calls in file order."""
+        self._session = session
+        self._calls = [c for c in calls if session.reaches(c.row, c.place)]
+        self._given: dict[int, list[Edit]] | None = None
+
+    def edits(self, call: Call) -> list[Edit]:
+        """The edits that answer one of the calls."""
+        if self._given is None:
+            self._given = {}
+            graph = self._session.graph
+            made = self._linked(graph) if graph is not None else self._linear()
+            for owner, edits in made:
+                self._given.setdefault(id(owner), []).extend(edits)
+        return self._given.get(id(call), [])
+
+    def _linear(self) -> Iterator[tuple[Call, list[Edit]]]:
+        ordinal = self._session.tracker.next_ordinal()
+        for call in self._calls:
+            text = b"\n" + self._answer(call, "", ordinal)
+            yield call, [Edit(call.block.end, call.block.end, text, content=True)]
+            ordinal += ordinal >= 0
+
+    def _linked(self, graph: Graph) -> Iterator[tuple[Call, list[Edit]]]:
+        for n, call in enumerate(self._calls):
+            last, child = _behind(graph, call.row)
+            later = self._calls[n + 1 :]
+            is_last = not any(graph.same_turn(c.row, call.row) or c.row == call.row for c in later)
+            name, edits = self._fresh(call), []
+            if is_last and child >= 0:
+                if graph.up[child] == LOST and graph.lost.get(child):
+                    name = graph.lost[child]
+                elif graph.flags[graph.up[child]] & ASSISTANT:
+                    edits = set_parent(self._session, graph, child, dumps(name))
+            at = graph.place(last).end
+            if child < 0:
+                # Behind everything: what moves the leaf must come last.
+                at = self._session.source.size
+                edits.append(Edit(at, at, self._answer(call, name, -1) + b"\n", content=True))
+            else:
+                text = b"\n" + self._answer(call, name, -1)
+                edits.append(Edit(at, at, text, content=True))
+            yield call, edits
+
+    def _answer(self, call: Call, name: str, ordinal: int) -> bytes:
+        session = self._session
+        record = session.value(call.place)
+        evidence = session.tracker.evidence(call.id, session.source)
+        block: Any = record
+        for part in parts(call.place.pointer):
+            block = block[int(part)] if isinstance(block, list) else block[part]
+        question = Question(call.id, call.name, record, block, evidence, name, ordinal)
+        return session.format.answer(question)
+
+    def _fresh(self, call: Call) -> str:
+        """A new id; the same call always gets the same one, so that plans can be compared."""
+        seed = f"{self._session.id}/{call.id}/{call.place.start}"
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, seed))
+
+
+def _behind(graph: Graph, row: int) -> tuple[int, int]:
+    """The last row of a call's block, and the first live row that follows it (-1: none)."""
+    last = row
+    block = {row}
+    for other in range(row + 1, len(graph)):
+        if graph.scope[other] != graph.scope[row]:
+            continue
+        flags = graph.flags[other]
+        hangs = graph.up[other] in block and flags & RESULT
+        if graph.same_turn(row, other) or hangs:
+            block.add(other)
+            last = other
+        elif graph.live[other] and (flags & TALK or graph.up[other] in block | {LOST}):
+            return last, other
+    return last, -1

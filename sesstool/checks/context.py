@@ -1,0 +1,102 @@
+"""What every rule needs: the session, and a way to say something about a place in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sesstool.checks.rule import RULES
+from sesstool.findings import Applicability, Finding, Fix, Location, Severity
+from sesstool.formats.base import Place
+from sesstool.model.session import Session, path_of
+from sesstool.records.edits import Edit
+from sesstool.records.jsonspan import locate
+
+_BACK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run of the checks looks for.
+
+    `thorough` adds the checks that cost much and find little; `drop_unanswered` takes
+    unanswered calls out instead of answering them; `join_branches` allows joining the branches
+    of two writers.
+    """
+
+    thorough: bool = False
+    drop_unanswered: bool = False
+    join_branches: bool = False
+
+
+@dataclass(slots=True)
+class Context:
+    """A session under examination. `tokens` maps ids seen in fragments to the finding there."""
+
+    session: Session
+    options: Options
+    tokens: dict[bytes, str] = field(default_factory=dict)
+
+    def finding(
+        self,
+        code: str,
+        place: Place,
+        message: str,
+        *,
+        fix: Fix | None = None,
+        severity: Severity | None = None,
+        notes: Iterable[str] = (),
+        cause: str = "",
+        labels: dict[str, str] | None = None,
+    ) -> Finding:
+        """A finding of the rule `code` about a place; its byte span is that of the pointer."""
+        rule = RULES[code]
+        start, end = place.start, place.end
+        if place.pointer:
+            raw = self.session.source.read(start, end)
+            member = locate(raw, place.pointer)
+            if member is not None:
+                start, end = place.start + member.start, place.start + member.end
+        path = path_of(self.session.source)
+        column = self._column(start) if place.line else 1
+        location = Location(path, place.line, column, start, end, place.pointer)
+        return Finding(
+            code,
+            rule.name,
+            severity or rule.severity,
+            message,
+            location,
+            fix,
+            tuple(notes),
+            cause,
+            labels or {},
+        )
+
+    def _column(self, start: int) -> int:
+        """The character column of a byte offset, from 1; long lines count their last bytes."""
+        read = self.session.source.read
+        line, at = b"", start
+        while at > 0 and b"\n" not in line and len(line) < _BACK * 256:
+            back = max(at - _BACK, 0)
+            line, at = read(back, at) + line, back
+        line = line.rpartition(b"\n")[2]
+        return len(line.decode("utf-8", "replace")) + 1
+
+    def cause(self, name: str) -> str:
+        """The finding about a fragment that holds this id, "" if there is none."""
+        return self.tokens.get(name.encode("utf-8", "surrogatepass"), "")
+
+
+def safe(title: str, edits: Iterable[Edit]) -> Fix:
+    """A fix that a plain repair applies."""
+    return Fix(Applicability.SAFE, title, tuple(edits))
+
+
+def unsafe(title: str, edits: Iterable[Edit], flag: str = "--unsafe") -> Fix:
+    """A fix that waits for a flag."""
+    return Fix(Applicability.UNSAFE, title, tuple(edits), flag)
+
+
+def manual(title: str) -> Fix:
+    """Advice for a person: no edit exists."""
+    return Fix(Applicability.MANUAL, title)

@@ -1,0 +1,186 @@
+"""Run the rules over a session in one pass, and put what they say in order."""
+
+from __future__ import annotations
+
+import os
+import re
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from sesstool.checks import bytes as byte_rules
+from sesstool.checks import content, graph, json, meta, tools
+from sesstool.checks.context import Context, Options
+from sesstool.checks.schema import SchemaChecks
+from sesstool.findings import Applicability, FileReport, Finding, Fix
+from sesstool.formats.base import Place
+from sesstool.formats.events import Meaning
+from sesstool.formats.schemas import RecordValidator
+from sesstool.model.session import Session, open_session, path_of
+from sesstool.records.heal import Kind
+from sesstool.records.recover import Record
+from sesstool.records.source import Source
+
+# Faults around a record, which leave its own bytes strict JSON.
+_AROUND = frozenset({Kind.BOM, Kind.CRLF, Kind.NO_NEWLINE, Kind.GLUED, Kind.ARRAY})
+_REWRITTEN = ("B113", "B114", "B115")
+_LEFT_OVER = ("B104", "B105", "B112")
+_TOKEN = re.compile(rb'"([A-Za-z0-9_-]{8,64})"')
+_SEPARATORS = (b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85")
+_TOKEN_LIMIT = 1 << 16
+
+Progress = Callable[[int], None]
+
+
+def examine(
+    source: Source,
+    options: Options,
+    *,
+    format_name: str = "",
+    schema: RecordValidator | None = None,
+    status: os.stat_result | None = None,
+    progress: Progress | None = None,
+) -> tuple[Session | None, FileReport]:
+    """The session that a source holds, and everything that the rules say about it.
+
+    `status` is the file's, where who may read it is to be judged. `progress` is told byte
+    offsets. The session is None for an empty file. Raises NotASessionError.
+    """
+    if source.size == 0:
+        return None, _empty(source)
+    session = open_session(source, format_name)
+    context = Context(session, options)
+    run = _Run(context, schema)
+    findings = list(run.findings(progress))
+    if session.format.repairable:
+        findings += meta.check(context, status)
+    findings = _settle(findings, repairable=session.format.repairable)
+    path = path_of(source)
+    report = FileReport(
+        path,
+        session.format.name,
+        session.reason,
+        source.size,
+        session.records,
+        tuple(findings),
+    )
+    return session, report
+
+
+def _empty(source: Source) -> FileReport:
+    from sesstool.formats.registry import FORMATS  # noqa: PLC0415 - only for empty files
+
+    path = source.path
+    sound = path is not None and any(form.empty_is_sound(path) for form in FORMATS)
+    session = Session(source, FORMATS[0], "")
+    finding = byte_rules.empty_file(Context(session, Options()), sound=sound)
+    return FileReport(path_of(source), "", "the file is empty", 0, 0, (finding,))
+
+
+class _Run:
+    """One pass of the rules over the records of a session."""
+
+    def __init__(self, context: Context, schema: RecordValidator | None) -> None:
+        self._context = context
+        self._bytes = byte_rules.ByteChecks(context)
+        self._schema = SchemaChecks(context, schema)
+        self._lines: list[int] = []
+        self._hashes = array("q")
+        self._starts = array("q")
+        self._separators = 0
+        self._separated: Place | None = None
+
+    def findings(self, progress: Progress | None) -> Iterator[Finding]:
+        """All findings but those about the file itself, in no order."""
+        session = self._context.session
+        deep = session.format.repairable
+        for record, meaning in session.read():
+            if progress is not None and record.line % 1024 == 0:
+                progress(record.end)
+            yield from self._defects(record)
+            if meaning is not None:
+                yield from self._record(record, meaning, deep=deep)
+        yield from self._bytes.finish()
+        yield from self._schema.finish()
+        if self._separated is not None:
+            yield byte_rules.line_separator(self._context, self._separated, self._separators)
+        if deep:
+            doubled = list(self._doubled())
+            yield from doubled
+            yield from tools.check(self._context)
+            # A doubled file is one finding, not one for each record.
+            yield from (f for f in graph.check(self._context) if not doubled or f.code != "G502")
+
+    def _defects(self, record: Record) -> Iterator[Finding]:
+        for defect in record.defects:
+            if defect.kind in json.BY_KIND:
+                yield json.BY_KIND[defect.kind](self._context, record, defect)
+                continue
+            for finding in self._bytes.see(record, defect):
+                if record.value is None:
+                    for token in _TOKEN.findall(record.raw[:_TOKEN_LIMIT]):
+                        self._context.tokens.setdefault(token, finding.key)
+                yield finding
+
+    def _record(self, record: Record, meaning: Meaning, *, deep: bool) -> Iterator[Finding]:
+        self._hashes.append(hash(record.raw))
+        self._starts.append(record.start)
+        if any(mark in record.raw for mark in _SEPARATORS):
+            self._separators += 1
+            self._separated = self._separated or Place(record.line, record.start, record.end)
+        if record.defects and not all(d.kind in _AROUND for d in record.defects):
+            # Its bytes are mended first; what it says is judged in the next round.
+            return
+        found = list(content.check(self._context, record, meaning)) if deep else []
+        yield from found
+        told = any(f.severity.value == "error" for f in found)
+        yield from self._schema.see(record, meaning, told=told)
+        if self._context.options.thorough:
+            twice = json.duplicate_key(self._context, record)
+            if twice is not None:
+                yield twice
+
+    def _doubled(self) -> Iterator[Finding]:
+        count = len(self._hashes)
+        half = count // 2
+        if count < 2 or count % 2 or self._hashes[:half] != self._hashes[half:]:
+            return
+        session = self._context.session
+        certain = session.graph is not None or session.pairing.calls > 0 or bool(session.first_time)
+        if count == 2 and not certain:
+            return
+        start = self._starts[half]
+        place = Place(half + 1, start, session.source.size)
+        yield byte_rules.doubled_file(self._context, place, half, certain=certain)
+
+
+def _settle(findings: list[Finding], *, repairable: bool) -> list[Finding]:
+    """Findings in order of place, with what one says about the fix of another."""
+    codes = {f.code for f in findings}
+    header = next((f for f in findings if f.code == "M701"), None)
+    rewritten = codes & set(_REWRITTEN) and codes & set(_LEFT_OVER)
+    settled = []
+    for finding in findings:
+        if not repairable:
+            title = "sesstool does not repair sessions of this format yet"
+            finding = replace(finding, fix=Fix(Applicability.MANUAL, title))  # noqa: PLW2901
+        elif rewritten and finding.code in _REWRITTEN + _LEFT_OVER:
+            finding = _held_back(finding, "")  # noqa: PLW2901
+        elif header and finding.code in _LEFT_OVER and _heads(finding, header):
+            # The torn header goes with the new one, or stays: without it no agent resumes.
+            finding = _held_back(finding, header.key)  # noqa: PLW2901
+        settled.append(finding)
+    settled.sort(key=lambda f: (f.location.line == 0, f.location.start, f.code))
+    return settled
+
+
+def _heads(finding: Finding, header: Finding) -> bool:
+    return finding.location.start <= header.location.start
+
+
+def _held_back(finding: Finding, cause: str) -> Finding:
+    """The finding with its fix made unsafe."""
+    if finding.fix is None:
+        return finding
+    fix = replace(finding.fix, applicability=Applicability.UNSAFE, flag="--unsafe")
+    return replace(finding, fix=fix, cause=cause or finding.cause)

@@ -1,0 +1,260 @@
+"""Family G: the tree of records, its branches, and what a resume cannot reach."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+from sesstool.checks.context import Context, safe, unsafe
+from sesstool.checks.rule import rule
+from sesstool.checks.surgery import id_of, set_member, set_parent
+from sesstool.findings import Finding, Severity
+from sesstool.formats.base import Fault
+from sesstool.model.graph import BOUNDARY, RESULT, SUMMARY, Branch, Graph
+from sesstool.records.edits import Edit
+from sesstool.records.jsonspan import dumps
+
+
+@rule("G501", "dangling-parent", Severity.ERROR)
+def dangling_parent(context: Context, graph: Graph, row: int, parent: int) -> Finding:
+    """A record hangs from one that is not in the file.
+
+    Finds: A parent id that no record has, or no parent id at all. Where nothing stands before
+        the record, or no resume comes by it, it is information.
+    Matters: Claude Code 2.0 and pi lose everything before it, in silence or with a 400; newer
+        ones bridge the gap.
+    Example: A hook's record that was never written, or a torn line.
+    Repair: Safe: the record hangs from the record before it in the file, of the same branch of
+        talk. A compaction is never bridged.
+    Seen: 6.5 % of real Claude Code files; 5.2 % of the history reachable in one of them.
+    """
+    missing = graph.lost[row]
+    message = f"parent {missing} is not in the file" if missing else "the record names no parent"
+    place = graph.place(row)
+    if parent < 0:
+        severity: Severity | None = Severity.INFORMATION
+        fix = None
+        if not missing:
+            fix = safe("make it the root", set_parent(context.session, graph, row, b"null"))
+            severity = None
+    else:
+        severity = None
+        name = dumps(id_of(context.session, graph, parent))
+        edits = set_parent(context.session, graph, row, name)
+        line = graph.place(parent).line
+        message += f": older readers lose what stands before line {place.line}"
+        fix = safe(f"hang it from line {line}", edits)
+    cause = context.cause(missing) if missing else ""
+    return context.finding("G501", place, message, fix=fix, severity=severity, cause=cause)
+
+
+@rule("G502", "duplicate-uuid", Severity.ERROR)
+def duplicate_uuid(context: Context, graph: Graph, row: int, earlier: int) -> Finding:
+    """Two records have one id.
+
+    Finds: A record with the id of a record above it. An exact copy is a warning.
+    Matters: Some readers take the first, some the last: the other is lost, with what hangs from
+        it. Where the second hangs below the first, a walk never ends.
+    Example: A hook that writes the same id in every turn.
+    Repair: Safe: a copy is cut. A different record gets a new id, and the records behind it that
+        name the old one follow it.
+    Seen: Claude Code 24304, 22526 and hooks of plug-ins.
+    """
+    session = context.session
+    place, first = graph.place(row), graph.place(earlier)
+    same = session.source.read(place.start, place.end) == session.source.read(
+        first.start, first.end
+    )
+    if same:
+        message = f"exact copy of line {first.line}"
+        edits = [Edit(place.start, place.end + 1)]
+        fix = safe("take the copy out", edits)
+        return context.finding("G502", place, message, fix=fix, severity=Severity.WARNING)
+    name = id_of(session, graph, row)
+    fresh = dumps(_fresh(session.id, place.start))
+    edits = set_member(session, place, session.format.id_key, fresh)
+    for child in graph.children(row):
+        if child not in graph.lost:
+            edits += set_parent(session, graph, child, fresh)
+    message = f"id {name} stands on line {first.line} already, on another record"
+    return context.finding("G502", place, message, fix=safe("give it a new id", edits))
+
+
+@rule("G503", "parent-cycle", Severity.ERROR)
+def parent_cycle(context: Context, graph: Graph, row: int) -> Finding:
+    """Records hang from each other in a circle.
+
+    Finds: A record whose parent stands below it and hangs from it.
+    Matters: pi does not start, older Claude Code hangs; what stands before is out of reach.
+    Example: A record that is its own parent.
+    Repair: Safe: the record that closes the circle hangs from the record before it.
+    Seen: Claude Code 2.1.30 and 2.1.108.
+    """
+    before = graph.before(row)
+    name = dumps(id_of(context.session, graph, before)) if before >= 0 else b"null"
+    fix = safe("open the circle", set_parent(context.session, graph, row, name))
+    message = "its parent hangs from itself: a walk up never ends"
+    return context.finding("G503", graph.place(row), message, fix=fix)
+
+
+@rule("G504", "missing-uuid", Severity.ERROR)
+def missing_uuid(context: Context, graph: Graph, row: int, wanted: str) -> Finding:
+    """A record of the chain has no id.
+
+    Finds: A chain record without a uuid.
+    Matters: Nothing can hang from it: what stands before is out of reach for older readers.
+    Example: `{"type":"assistant","parentUuid":"…","message":{…}}`
+    Repair: Safe where the record below names a parent that is missing: that is its id. Else
+        unsafe: it gets a new one.
+    Seen: Sessions passed through other tools.
+    """
+    session = context.session
+    key = session.format.id_key
+    place = graph.place(row)
+    if wanted:
+        edits = set_member(session, place, key, dumps(wanted))
+        fix = safe("give it the id that the next record names as its parent", edits)
+    else:
+        name = dumps(_fresh(session.id, place.start))
+        fix = unsafe("give it a new id", set_member(session, place, key, name))
+    return context.finding("G504", place, "the record has no uuid", fix=fix)
+
+
+@rule("G505", "two-writers", Severity.WARNING)
+def two_writers(context: Context, graph: Graph, branch: Branch) -> Finding:
+    """Two writers continued the session at the same time.
+
+    Finds: A branch whose records and those of the live branch were written in turns.
+    Matters: A resume shows one of the two. Real sessions lost 10 of 23 calls that way.
+    Example: The same session open in two windows.
+    Repair: Left alone by a plain repair. `--join-branches` hangs the branches one behind the
+        other in file order; `sesstool fork --at` keeps them apart.
+    Seen: Claude Code and pi; a rewind or a fork is not taken for it.
+    """
+    place = graph.place(branch.root)
+    live = graph.place(graph.leaf)
+    tip = graph.place(branch.tip)
+    message = (
+        f"two writers: this branch ({branch.messages} messages, to line {tip.line}) grew at the "
+        f"same time as the one that a resume shows (to line {live.line})"
+    )
+    edits = _joined(context, graph, branch)
+    fix = unsafe("hang both branches behind each other", edits, "--join-branches")
+    return context.finding("G505", place, message, fix=fix)
+
+
+@rule("G506", "branch", Severity.INFORMATION)
+def branch_off(context: Context, graph: Graph, branch: Branch) -> Finding:
+    """The session has a branch that a resume does not show.
+
+    Finds: Messages that hang beside the way from the leaf to the root.
+    Matters: They are in the file and not in the talk: a rewind, or an edited prompt.
+    Example: Two prompts with one parent.
+    Repair: None: it is meant. `sesstool fork --at` continues it.
+    Seen: Every agent with a rewind.
+    """
+    tip = graph.place(branch.tip)
+    message = f"a branch of {branch.messages} messages ends on line {tip.line}; it is not resumed"
+    return context.finding("G506", graph.place(branch.root), message)
+
+
+@rule("G507", "compaction-no-summary", Severity.ERROR)
+def compaction_no_summary(context: Context, graph: Graph, row: int) -> Finding:
+    """A compaction has no summary.
+
+    Finds: A compaction boundary behind which no summary follows.
+    Matters: A resume starts at the boundary: all before it is hidden, and nothing tells of it.
+    Example: A crash between the two records.
+    Repair: Unsafe, since the next request becomes long: the boundary is cut, and what hangs
+        from it hangs from the record before, so that the whole history is live again.
+    Seen: Claude Code 46603, 55818.
+    """
+    session = context.session
+    place = graph.place(row)
+    value = session.value(place)
+    logical = value.get("logicalParentUuid")
+    known = type(logical) is str and graph.row_of(logical) is not None
+    before = graph.before(row)
+    parent = logical if known else id_of(session, graph, before) if before >= 0 else None
+    edits = [Edit(place.start, place.end + 1)]
+    for child in graph.children(row):
+        edits += set_parent(session, graph, child, dumps(parent))
+    message = "a compaction without a summary: a resume shows nothing of what stands before it"
+    fix = unsafe("take the boundary out and close the chain", edits)
+    return context.finding("G507", place, message, fix=fix)
+
+
+@rule("G510", "lost-message", Severity.ERROR)
+def lost_message(context: Context, fault: Fault) -> Finding:
+    """A message is told by an event only.
+
+    Finds: A Codex event of a message whose own item is missing.
+    Matters: The model reads items and never events: it does not know what was said.
+    Example: A full disk that swallowed one line of two.
+    Repair: Safe: the item is rebuilt from the event beside it, word by word.
+    Seen: Codex 0.171 after SIGKILL and ENOSPC.
+    """
+    fix = safe(fault.title, fault.edits)
+    return context.finding("G510", fault.place, fault.message, fix=fix)
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """All findings about the tree of a session that was read."""
+    graph = context.session.graph
+    if graph is None:
+        return
+    for row in graph.nameless:
+        yield missing_uuid(context, graph, row, _wanted(graph, row))
+    for row, earlier in graph.twins:
+        yield duplicate_uuid(context, graph, row, earlier)
+    for row in dict.fromkeys(graph.cycles):
+        yield parent_cycle(context, graph, row)
+    bridged = dict(graph.breaks)
+    for row in graph.lost:
+        yield dangling_parent(context, graph, row, bridged.get(row, -1))
+    yield from _compactions(context, graph)
+    for branch in graph.branches():
+        grew = branch.fork >= 0 and branch.switches and branch.live_after
+        judge = two_writers if grew else branch_off
+        yield judge(context, graph, branch)
+
+
+def _compactions(context: Context, graph: Graph) -> Iterator[Finding]:
+    """Boundaries that no summary follows before the next boundary."""
+    boundary = -1
+    for row in range(len(graph)):
+        flags = graph.flags[row]
+        if flags & BOUNDARY and graph.scope[row] == graph.main:
+            if boundary >= 0:
+                yield compaction_no_summary(context, graph, boundary)
+            boundary = row
+        elif flags & SUMMARY:
+            boundary = -1
+    if boundary >= 0:
+        yield compaction_no_summary(context, graph, boundary)
+
+
+def _wanted(graph: Graph, row: int) -> str:
+    """The id that the records below miss, where it can only be this row's."""
+    for other in range(row + 1, len(graph)):
+        if other in graph.nameless:
+            return ""
+        if graph.lost.get(other):
+            return graph.lost[other]
+        if graph.scope[other] == graph.scope[row] and graph.up[other] >= 0:
+            return ""
+    return ""
+
+
+def _joined(context: Context, graph: Graph, branch: Branch) -> list[Edit]:
+    """Put the other branch before the live one: the leaf, which the agent chose, stays."""
+    for row in range(max(branch.fork, 0) + 1, len(graph)):
+        if graph.live[row] and graph.up[row] == branch.fork and not graph.flags[row] & RESULT:
+            tip = id_of(context.session, graph, branch.tip)
+            return set_parent(context.session, graph, row, dumps(tip))
+    return []
+
+
+def _fresh(seed: str, start: int) -> str:
+    """A new id; the same record always gets the same one, so that plans can be compared."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/record/{start}"))

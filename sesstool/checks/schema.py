@@ -1,0 +1,96 @@
+"""Family S: records against a JSON Schema, the shipped one or the user's own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from sesstool.checks.context import Context, manual
+from sesstool.checks.rule import rule
+from sesstool.findings import Finding, Severity
+from sesstool.formats.base import Place
+from sesstool.formats.events import Meaning, Unknown
+from sesstool.formats.schemas import RecordValidator, Violation
+from sesstool.records.recover import Record
+
+
+@rule("S301", "schema-violation", Severity.ERROR)
+def schema_violation(context: Context, record: Record, violation: Violation) -> Finding:
+    """A record does not have the shape that its format asks for.
+
+    Finds: A field that is missing or of the wrong type, by the JSON Schema of the format
+        (`sesstool schema NAME` prints it). Unknown types and fields are allowed.
+    Matters: The schema is strict only where resume depends on it: agents skip such a record or
+        stop at it.
+    Example: A tool result without `tool_use_id`.
+    Repair: Manual: what should stand there, the file does not tell.
+    Seen: Sessions converted or edited by hand.
+    """
+    place = Place(record.line, record.start, record.end, violation.pointer)
+    where = violation.pointer or "the record"
+    fix = manual("compare the record with the schema of its format")
+    return context.finding("S301", place, f"{where} {violation.message}", fix=fix)
+
+
+@rule("S302", "unknown-type", Severity.INFORMATION)
+def unknown_type(context: Context, place: Place, count: int) -> Finding:
+    """Records are of a type that this version of sesstool does not know.
+
+    Finds: Types that no format page names, most likely of a newer agent.
+    Matters: They are kept byte for byte; what they mean for a resume was not checked.
+    Example: `{"type":"kiln-telemetry",…}`
+    Repair: None: the file is sound.
+    Seen: Every new version of an agent.
+    """
+    return context.finding("S302", place, f"{count} records of an unknown type; the first is here")
+
+
+@rule("S303", "own-schema-violation", Severity.ERROR)
+def own_schema_violation(context: Context, record: Record, violation: Violation) -> Finding:
+    """A record breaks the schema that the user gave.
+
+    Finds: What `--schema FILE` does not allow.
+    Matters: That is for the author of the schema to say.
+    Example: A message longer than the schema allows.
+    Repair: Manual.
+    Seen: Datasets with rules of their own.
+    """
+    place = Place(record.line, record.start, record.end, violation.pointer)
+    where = violation.pointer or "the record"
+    fix = manual("change the record or the schema")
+    return context.finding("S303", place, f"{where} {violation.message}", fix=fix)
+
+
+class SchemaChecks:
+    """Judges the records of one session as they go by."""
+
+    # Other rules tell these better, and know how to mend them.
+    TOLD_ELSEWHERE = ("lacks the property 'uuid'", "lacks the property 'parentUuid'")
+
+    def __init__(self, context: Context, own: RecordValidator | None) -> None:
+        """Use the format's schema, and the user's own beside it."""
+        self._context = context
+        name = context.session.format.schema
+        self._shipped = RecordValidator.shipped(name) if name else None
+        self._own = own
+        self._unknown: Counter[str] = Counter()
+        self._first: dict[str, Place] = {}
+
+    def see(self, record: Record, meaning: Meaning, *, told: bool) -> Iterator[Finding]:
+        """The findings about one record; `told` says that another rule found its fault."""
+        for event in meaning.events:
+            if type(event) is Unknown and self._shipped is not None:
+                self._unknown[event.name] += 1
+                self._first.setdefault(event.name, Place(record.line, record.start, record.end))
+        if self._shipped is not None and not told and not self._shipped.valid(record.value):
+            for violation in self._shipped.explain(record.value):
+                if violation.message not in self.TOLD_ELSEWHERE:
+                    yield schema_violation(self._context, record, violation)
+        if self._own is not None and not self._own.valid(record.value):
+            for violation in self._own.explain(record.value):
+                yield own_schema_violation(self._context, record, violation)
+
+    def finish(self) -> Iterator[Finding]:
+        """The findings about types, one each."""
+        for name, count in self._unknown.items():
+            yield unknown_type(self._context, self._first[name], count)

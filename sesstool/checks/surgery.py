@@ -1,0 +1,85 @@
+"""Edits on whole records and on the parts of one, which keep the tree of a session whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sesstool.formats.base import Place
+from sesstool.model.graph import Graph
+from sesstool.model.session import Session
+from sesstool.records.edits import Edit
+from sesstool.records.jsonspan import dumps, locate, parts, without
+
+
+def replace_value(session: Session, place: Place, pointer: str, text: bytes) -> list[Edit]:
+    """Put `text` in place of the value at a pointer; nothing where there is none."""
+    raw = session.source.read(place.start, place.end)
+    member = locate(raw, pointer)
+    if member is None:
+        return []
+    return [Edit(place.start + member.start, place.start + member.end, text)]
+
+
+def set_member(session: Session, place: Place, key: str, text: bytes) -> list[Edit]:
+    """Set a top-level member of a record, adding it in front where it is missing."""
+    found = replace_value(session, place, f"/{key}", text)
+    if found:
+        return found
+    raw = session.source.read(place.start, place.end)
+    at = place.start + raw.index(b"{") + 1
+    return [Edit(at, at, dumps(key) + b":" + text + b",")]
+
+
+def drop_value(session: Session, place: Place, pointer: str) -> list[Edit]:
+    """Take the member or item at a pointer out of its record, with one comma."""
+    raw = session.source.read(place.start, place.end)
+    member = locate(raw, pointer)
+    if member is None:
+        return []
+    start, end = without(raw, member)
+    return [Edit(place.start + start, place.start + end)]
+
+
+def siblings(session: Session, place: Place, pointer: str) -> int:
+    """How many items the array holds that a pointer points into."""
+    value: object = session.value(place)
+    for part in parts(pointer)[:-1]:
+        value = value[int(part)] if isinstance(value, list) else value[part]  # type: ignore[index]
+    return len(value) if isinstance(value, (list, dict)) else 0
+
+
+def drop_record(session: Session, place: Place) -> list[Edit]:
+    """Take a whole line out; records that hang from it hang from its parent instead."""
+    after = session.source.read(place.end, place.end + 1)
+    edits = [Edit(place.start, place.end + len(after))]
+    graph = session.graph
+    if graph is not None:
+        row = graph.row_at(place.start)
+        if row < len(graph) and graph.place(row).start == place.start:
+            edits += relink(session, graph, row)
+    return edits
+
+
+def relink(session: Session, graph: Graph, row: int) -> Iterator[Edit]:
+    """Hang a row's children from its parent."""
+    parent = dumps(session.value(graph.place(row)).get(session.format.parent_key))
+    for child in graph.children(row):
+        yield from set_parent(session, graph, child, parent)
+
+
+def set_parent(session: Session, graph: Graph, row: int, parent: bytes) -> list[Edit]:
+    """Hang a row from the record that a JSON text names: an id, or null."""
+    return set_member(session, graph.place(row), session.format.parent_key, parent)
+
+
+def drop_block(session: Session, place: Place) -> list[Edit]:
+    """Take out the block that a place points to, or its record where it is the only one."""
+    if not place.pointer or siblings(session, place, place.pointer) <= 1:
+        return drop_record(session, place)
+    return drop_value(session, place, place.pointer)
+
+
+def id_of(session: Session, graph: Graph, row: int) -> str:
+    """The id of a row's record."""
+    name = session.value(graph.place(row)).get(session.format.id_key)
+    return name if type(name) is str else ""

@@ -1,0 +1,329 @@
+"""Family T: tool calls and their results."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from sesstool.checks.answers import Answers
+from sesstool.checks.context import Context, manual, safe, unsafe
+from sesstool.checks.rule import rule
+from sesstool.checks.surgery import drop_block, replace_value
+from sesstool.findings import Finding, Fix, Severity
+from sesstool.formats.base import Format, Place
+from sesstool.formats.events import Meaning, ToolCall
+from sesstool.model.pairing import Call, Result
+from sesstool.records.edits import Edit
+from sesstool.records.jsonspan import dumps, parts
+from sesstool.records.recover import Record
+
+KEPT = "it is kept in lost+found"
+
+
+def _tool(call: Call) -> str:
+    return call.name or "a tool"
+
+
+@rule("T401", "unanswered-call", Severity.ERROR)
+def unanswered_call(context: Context, call: Call, answers: Answers) -> Finding:
+    """A tool call has no result.
+
+    Finds: A call whose id no result names before its turn ends. On a branch that no resume
+        reaches it is information.
+    Matters: Providers refuse every further request (Claude: "tool_use ids were found without
+        tool_result blocks"). Newer agents hide it: they leave the call out, or answer
+        "aborted", and the model does not know that the tool may have run.
+    Example: An assistant record with `tool_use`, then the next prompt.
+    Repair: Safe: one result a call, in the agent's own shape, behind the results of its
+        siblings. It says what the file proves: the recorded output where an event holds it,
+        else that the outcome is unknown. Nothing is ever run again.
+        `--unanswered drop` takes the call out instead.
+    Seen: The most frequent fatal fault: 30 reports in more than 20 products.
+    """
+    state = context.session.tracker.evidence(call.id, context.session.source).state
+    harmless = call.name in context.session.format.harmless
+    notes = []
+    if state == "uncertain":
+        effect = (
+            "changes nothing, so that it can be asked for again"
+            if harmless
+            else ("may have changed something before the session was interrupted")
+        )
+        notes.append(f"{_tool(call)} {effect}")
+    labels = {"call_id": call.id, "tool": call.name, "state": state}
+    message = f"call {call.id} ({_tool(call)}) has no result"
+    if not context.session.reaches(call.row, call.place):
+        message += ", on a branch that a resume does not reach"
+        severity: Severity | None = Severity.INFORMATION
+        fix: Fix | None = None
+    elif context.options.drop_unanswered:
+        severity = None
+        fix = safe("take the call out", drop_block(context.session, call.place))
+    else:
+        severity = None
+        fix = safe("write a result that says what is known", answers.edits(call))
+    return context.finding(
+        "T401",
+        call.place,
+        message,
+        fix=fix,
+        severity=severity,
+        notes=notes,
+        cause=context.cause(call.id),
+        labels=labels,
+    )
+
+
+@rule("T402", "orphan-result", Severity.ERROR)
+def orphan_result(context: Context, result: Result) -> Finding:
+    """A tool result answers no call.
+
+    Finds: A result whose id no call armed. On a branch that no resume reaches it is information.
+    Matters: Providers refuse the request ("unexpected tool_use_id"), in every turn to come.
+    Example: A history that was cut between the call and its result.
+    Repair: Safe: the block, or the record that holds nothing else, is cut and kept in
+        lost+found. The call is not invented.
+    Seen: 14 reports: trimming, compaction, torn records.
+    """
+    message = f"result for call {result.id}, which is not in the file"
+    fix = safe(f"take the result out ({KEPT})", drop_block(context.session, result.place))
+    return _about(context, "T402", result, message, fix)
+
+
+@rule("T403", "duplicate-result", Severity.ERROR)
+def duplicate_result(context: Context, result: Result, first: Place) -> Finding | None:
+    """A call has two results.
+
+    Finds: A second result for an id that no new call armed.
+    Matters: Providers refuse the request; Codex passes both on.
+    Example: A client that answers an interrupted call, and the tool that answers after all.
+    Repair: Safe where both say the same, or where one is an agent's placeholder: that one is
+        cut and kept in lost+found. Unsafe where both are real: the later one goes.
+    Seen: hermes, openclaw; two windows on one session.
+    """
+    session = context.session
+    if not session.reaches(result.row, result.place):
+        return None
+    if session.graph is not None and not session.reaches(session.graph.row_at(first.start), first):
+        return None
+    earlier = [e for e in _results(context, first) if e.id == result.id]
+    later = [e for e in _results(context, result.place) if e.id == result.id]
+    same = bool(earlier and later) and earlier[0].content == later[-1].content
+    message = f"second result for call {result.id}"
+    if same:
+        fix = safe("take the copy out", drop_block(session, result.place))
+    elif result.placeholder or not earlier or not earlier[0].placeholder:
+        title = f"take the second one out ({KEPT})"
+        edits = drop_block(session, result.place)
+        fix = safe(title, edits) if result.placeholder else unsafe(title, edits)
+    else:
+        place = Place(first.line, first.start, first.end, earlier[0].pointer)
+        fix = safe(f"take the placeholder out ({KEPT})", drop_block(session, place))
+    kind = "an identical" if same else "a different"
+    return _about(context, "T403", result, f"{message}: {kind} one stands before it", fix)
+
+
+@rule("T404", "displaced-result", Severity.ERROR)
+def displaced_result(context: Context, result: Result, call: Call) -> Finding:
+    """A tool result stands where its call cannot take it.
+
+    Finds: A result behind the next message (where results must follow directly), or before its
+        call.
+    Matters: Providers refuse the request. Codex: output before call is dead in all versions.
+    Example: call, next prompt, then the result of a slow tool.
+    Repair: Safe: the record is moved behind its call; no placeholder is written.
+    Seen: Slow tools whose answer came after the next prompt.
+    """
+    session = context.session
+    line = session.source.read(result.place.start, result.place.end)
+    size = session.source.size
+    ended = result.place.end < size
+    edits = [Edit(result.place.start, result.place.end + ended)]
+    at = call.block.end
+    inside = result.place.start <= at <= result.place.end
+    if inside or result.place.start < call.place.start:
+        at = call.place.end
+    edits.append(Edit(at, at, b"\n" + line, content=True))
+    fix = safe("move it behind its call", edits)
+    message = f"the result of call {result.id} belongs behind line {call.place.line}"
+    return _about(context, "T404", result, message, fix)
+
+
+@rule("T405", "duplicate-call-id", Severity.ERROR)
+def duplicate_call_id(context: Context, call: Call, before: Call, own: Result | None) -> Finding:
+    """Two calls that wait at the same time have one id.
+
+    Finds: A call under the id of a call that is not answered yet. An id that is used again
+        after its result is sound.
+    Matters: Providers refuse the request ("tool_use ids must be unique"); results cannot be
+        told apart.
+    Example: Two parallel calls with the id `call_0`.
+    Repair: Safe where the second call has a result of its own: both get a new id together.
+        Safe where the second call is a copy without a result: it is cut. Else unsafe.
+    Seen: Gateways that count calls from 0 in each chunk; Claude Code 20508.
+    """
+    session = context.session
+    message = f"id {call.id} stands on two calls at once"
+    if own is not None:
+        fresh = dumps(f"{call.id}_{_short(session.id, call)}")
+        edits = _rename(context, call.place, session.value(call.place), call.id, fresh)
+        edits += _rename(context, own.place, session.value(own.place), own.id, fresh)
+        fix = safe("give the second call and its result a new id", edits)
+    elif _same_call(context, call, before):
+        fix = safe("take the copy out", drop_block(session, call.place))
+    else:
+        fix = unsafe(f"take the second call out ({KEPT})", drop_block(session, call.place))
+    labels = {"call_id": call.id, "tool": call.name}
+    return context.finding("T405", call.place, message, fix=fix, labels=labels)
+
+
+@rule("T406", "bad-arguments", Severity.ERROR)
+def bad_arguments(context: Context, record: Record, call: ToolCall) -> Finding:
+    r"""The arguments of a tool call cannot be sent again.
+
+    Finds: Arguments that are no JSON object, or no JSON text where text is wanted.
+    Matters: Claude Code and Copilot CLI do not resume; providers refuse the request.
+    Example: `"arguments":"{\"cmd\":\"echo ha"`, cut while it was streamed.
+    Repair: Safe: an empty object takes their place, call and result stay paired, the raw text
+        is kept in lost+found.
+    Seen: Streams that broke off; null from some gateways.
+    """
+    place = Place(record.line, record.start, record.end, call.pointer + _arguments(record, call))
+    as_text = not place.pointer.endswith("/input")
+    text = b'"{}"' if as_text else b"{}"
+    edits = replace_value(context.session, place, place.pointer, text)
+    message = f"the arguments of call {call.id} cannot be sent again: {call.fault}"
+    fix = safe("put an empty object in their place (they are kept in lost+found)", edits)
+    return context.finding("T406", place, message, fix=fix if edits else manual("mend it by hand"))
+
+
+@rule("T407", "waiting-call", Severity.INFORMATION)
+def waiting_call(context: Context, call: Call) -> Finding:
+    """A tool call waits for a person.
+
+    Finds: An unanswered call of a tool that asks a person, with nothing behind it.
+    Matters: It is not interrupted: the agent asks again on resume. An invented answer would be
+        taken for the person's own.
+    Example: `AskUserQuestion` as the last record.
+    Repair: None: only the person can answer.
+    Seen: LlamaBot 84, where a repair answered it.
+    """
+    message = f"call {call.id} ({_tool(call)}) waits for a person"
+    labels = {"call_id": call.id, "tool": call.name, "state": "pending"}
+    return context.finding("T407", call.place, message, labels=labels)
+
+
+@rule("T408", "server-tool-orphan", Severity.ERROR)
+def server_tool_orphan(context: Context, half: Call | Result) -> Finding:
+    """Half of a call that the provider ran itself is missing.
+
+    Finds: A server tool's result without its call in the same answer, or the reverse.
+    Matters: The provider refuses the request, for it wrote both or none.
+    Example: `advisor_tool_result` alone.
+    Repair: Safe: the half that is there is cut and kept in lost+found; the chain is closed.
+    Seen: Claude Code with advisor and web search.
+    """
+    what = "result" if isinstance(half, Result) else "call"
+    message = f"the server tool's {what} {half.id} has no other half"
+    fix = safe(f"take it out ({KEPT})", drop_block(context.session, half.place))
+    labels = {"call_id": half.id}
+    return context.finding("T408", half.place, message, fix=fix, labels=labels)
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """All findings about the calls and results of a session that was read."""
+    pairing = context.session.pairing
+    form = context.session.format
+    answers = Answers(context.session, [c for c in pairing.unanswered if not c.server])
+    for call in pairing.unanswered:
+        if call.server:
+            yield server_tool_orphan(context, call)
+        elif _waits(context, call, form):
+            yield waiting_call(context, call)
+        else:
+            yield unanswered_call(context, call, answers)
+    for orphan in pairing.orphans:
+        if orphan.server:
+            yield server_tool_orphan(context, orphan)
+        else:
+            yield orphan_result(context, orphan)
+    for result, call in pairing.displaced:
+        yield displaced_result(context, result, call)
+    duplicates = list(pairing.duplicates)
+    for call, before in pairing.twins:
+        own = next((r for r, _ in duplicates if r.id == call.id and r.scope == call.scope), None)
+        duplicates = [(r, f) for r, f in duplicates if r is not own]
+        yield duplicate_call_id(context, call, before, own)
+    for result, first in duplicates:
+        found = duplicate_result(context, result, first)
+        if found is not None:
+            yield found
+
+
+def _waits(context: Context, call: Call, form: Format) -> bool:
+    """Whether a call waits for a person: nobody has said anything since."""
+    if call.name not in form.waits:
+        return False
+    graph = context.session.graph
+    if graph is None:
+        return True
+    return graph.leaf == call.row or graph.same_turn(graph.leaf, call.row)
+
+
+def _about(context: Context, code: str, result: Result, message: str, fix: Fix) -> Finding:
+    labels = {"call_id": result.id}
+    cause = context.cause(result.id)
+    if context.session.reaches(result.row, result.place):
+        return context.finding(code, result.place, message, fix=fix, cause=cause, labels=labels)
+    message += ", on a branch that a resume does not reach"
+    severity = Severity.INFORMATION
+    return context.finding(code, result.place, message, severity=severity, labels=labels)
+
+
+def _results(context: Context, place: Place) -> list[Any]:
+    meaning: Meaning = context.session.format.meaning(context.session.value(place))
+    return [e for e in meaning.events if hasattr(e, "placeholder")]
+
+
+def _same_call(context: Context, call: Call, before: Call) -> bool:
+    session = context.session
+    calls = [
+        e
+        for place in (call.place, before.place)
+        for e in session.format.meaning(session.value(place)).events
+        if type(e) is ToolCall and e.pointer == place.pointer
+    ]
+    return len(calls) == 2 and (calls[0].name, calls[0].arguments) == (
+        calls[1].name,
+        calls[1].arguments,
+    )
+
+
+def _short(seed: str, call: Call) -> str:
+    return uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{call.place.start}/{call.place.pointer}").hex[:8]
+
+
+def _rename(
+    context: Context, place: Place, record: dict[str, Any], old: str, new: bytes
+) -> list[Edit]:
+    """Put a new id wherever the block at a place names the old one."""
+    block: Any = record
+    for part in parts(place.pointer):
+        block = block[int(part)] if isinstance(block, list) else block[part]
+    keys = [key for key, value in block.items() if value == old]
+    return [
+        edit
+        for key in keys
+        for edit in replace_value(context.session, place, f"{place.pointer}/{key}", new)
+    ]
+
+
+def _arguments(record: Record, call: ToolCall) -> str:
+    """Where a call keeps its arguments, as a pointer inside it."""
+    block: Any = record.value
+    for part in parts(call.pointer):
+        block = block[int(part)] if isinstance(block, list) else block[part]
+    if "function" in block:
+        return "/function/arguments"
+    return "/arguments" if "arguments" in block else "/input"

@@ -1,0 +1,1 @@
+"""The command: parse, call the library, show."""

@@ -1,0 +1,44 @@
+"""`sesstool config`: which settings count, where they come from, and whether they are right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from sesstool import config
+from sesstool.cli.common import Common, common, out_stream, settings
+from sesstool.cli.main import ForwardingGroup
+from sesstool.text import safe
+
+
+@click.group("config", cls=ForwardingGroup)
+def command() -> None:
+    """Show and check the settings."""
+
+
+@command.command("show")
+@common("text", "json")
+def show(common: Common) -> None:
+    """Print every setting, its value, and the file or variable that gave it."""
+    values = settings()
+    out = out_stream()
+    if common.output_format == "json":
+        shown = {n: {"value": v.value, "origin": v.origin} for n, v in values.items()}
+        out.write(json.dumps({"schema_version": 1, "settings": shown}, indent=2).encode() + b"\n")
+        return
+    for setting in config.SETTINGS:
+        value = values[setting.name]
+        line = f"{setting.name} = {json.dumps(value.value)}  # {value.origin}; {setting.meaning}"
+        out.write(safe(line).encode() + b"\n")
+
+
+@command.command("validate")
+@common()
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+def validate(common: Common, file: Path | None) -> None:
+    """Check FILE, or the settings files that would be read here."""
+    for path in config.files(Path.cwd(), file or common.config):
+        config.read(path)
+        common.note(f"{path}: settings are right")

@@ -1,0 +1,150 @@
+"""`sesstool repair`: preview a repair, save it as a plan, or do it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sesstool import api
+from sesstool.cli.common import Codes, Common, common, worst
+from sesstool.cli.preview import said, show, unified
+from sesstool.cli.streams import destination, piped, tell, watched
+from sesstool.cli.validate import format_option
+from sesstool.errors import NotASessionError, SesstoolError, UsageError
+from sesstool.findings import Severity
+
+
+@click.command("repair")
+@common("text", "json")
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("-w", "--write", is_flag=True, help="Do it; without this nothing is changed.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only preview, as without --write.")
+@click.option("--unsafe", is_flag=True, help="Also mend what guesses or takes something away.")
+@click.option("--join-branches", is_flag=True, help="Join the branches of two writers.")
+@click.option("--select", type=Codes(), default=(), help="Mend only rules that begin so.")
+@click.option(
+    "--unanswered",
+    type=click.Choice(["answer", "drop"]),
+    default="answer",
+    show_default=True,
+    help="Answer calls without a result, or take them out.",
+)
+@click.option("--diff", is_flag=True, help="Show the change as a unified diff (session text!).")
+@click.option("--save-plan", type=click.Path(path_type=Path), help="Save the plan to a new file.")
+@click.option("--force", is_flag=True, help="Let -o overwrite a file.")
+@click.option("--no-undo", is_flag=True, help="Keep nothing to undo the write with.")
+@click.option("--ignore-live", is_flag=True, help="Write even while a writer has it open.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 even where there is something to do.")
+@format_option
+def command(
+    shared: Common,
+    paths: tuple[str, ...],
+    write: bool,
+    dry_run: bool,
+    unsafe: bool,
+    join_branches: bool,
+    select: tuple[str, ...],
+    unanswered: str,
+    diff: bool,
+    save_plan: Path | None,
+    force: bool,
+    no_undo: bool,
+    ignore_live: bool,
+    exit_zero: bool,
+    format_name: str | None,
+) -> int:
+    """Preview the repair of sessions, or do it with --write.
+
+    -o FILE writes the repaired session to a new file and leaves the session alone.
+    """
+    _refuse(shared, paths, write=write, dry_run=dry_run, save_plan=save_plan)
+    options = api.Options(drop_unanswered=unanswered == "drop", join_branches=join_branches)
+    flags = frozenset({"--join-branches"} if join_branches else ())
+    choice = api.Choice(unsafe=unsafe, flags=flags, select=select)
+    codes, planned = [0], []
+    targets = list(api.find(paths or piped()))
+    for path in targets:
+        try:
+            with watched(shared, path) as advance:
+                repair = api.repair(
+                    path, options, choice, format_name=format_name or "", progress=advance
+                )
+            planned.append(repair)
+            if diff:
+                unified(path, repair)
+            codes.append(
+                _act(shared, path, repair, write, no_undo, ignore_live, force, len(targets) > 1)
+            )
+        except NotASessionError as error:
+            if str(path) in paths or not paths:
+                codes.append(tell(shared, error))
+            else:
+                shared.note(f"skipped: {error.message}")
+        except SesstoolError as error:
+            codes.append(tell(shared, error))
+    if save_plan is not None and not write:
+        api.plan_of(planned).save(save_plan)
+        shared.note(f"next: sesstool apply {save_plan}")
+    code = worst(codes)
+    return 0 if exit_zero and code == 1 else code
+
+
+def _refuse(
+    shared: Common, paths: tuple[str, ...], *, write: bool, dry_run: bool, save_plan: Path | None
+) -> None:
+    """Refuse options that contradict each other, with a sentence."""
+    if write and dry_run:
+        raise UsageError("--write and --dry-run contradict each other", hint="give one of them")
+    if write and shared.output is not None:
+        raise UsageError(
+            "--write repairs in place and -o makes a new file", hint="give one of them"
+        )
+    if write and save_plan is not None:
+        raise UsageError("--write does what --save-plan would save", hint="give one of them")
+    if write and "-" in paths:
+        raise UsageError("standard input cannot be repaired in place", hint="use -o FILE")
+
+
+def _act(
+    shared: Common,
+    path: Path | str,
+    repair: api.Repair,
+    write: bool,
+    no_undo: bool,
+    ignore_live: bool,
+    force: bool,
+    several: bool,
+) -> int:
+    """Show, write or copy one repair; returns the exit code of it."""
+    if shared.output is not None and str(shared.output) != "-":
+        target = shared.output / Path(str(path)).name if several else shared.output
+        if several:
+            shared.output.mkdir(parents=True, exist_ok=True)
+        api.write_copy(path, repair.outcome, target, force=force)
+        said(shared, repair, written=True)
+        shared.note(f"written: {target}")
+        return int(_left(repair))
+    if str(shared.output) == "-":
+        with destination(shared) as out:
+            out.writelines(api.repaired(path, repair.outcome))
+        return int(_left(repair))
+    if not write:
+        show(shared, repair)
+        return int(bool(repair) or _left(repair))
+    done = []
+    if repair:
+        done = api.apply(
+            api.plan_of([repair]),
+            command="repair",
+            ignore_live=ignore_live,
+            keep_undo=not no_undo,
+        )
+    show(shared, repair, done=done)
+    return int(_left(repair))
+
+
+def _left(repair: api.Repair) -> bool:
+    """Whether an error or a warning is left after the repair."""
+    after = repair.outcome.after
+    return bool(after.count(Severity.ERROR) or after.count(Severity.WARNING))

@@ -1,0 +1,76 @@
+"""`sesstool resume`: what reaches the model when a session is resumed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from sesstool import api
+from sesstool.cli.common import Common, common
+from sesstool.cli.streams import destination, watched
+from sesstool.cli.validate import format_option
+from sesstool.findings import Finding
+from sesstool.report.base import count
+from sesstool.report.json import finding_json
+from sesstool.text import safe
+
+
+@click.command("resume")
+@common("text", "json")
+@click.argument("path")
+@format_option
+def command(shared: Common, path: str, format_name: str | None) -> int:
+    """Tell what a resume would send: N of M messages, the calls by state, and what is lost.
+
+    Exit 1 where something is lost, or where the provider would refuse the next request.
+    """
+    found = next(iter(api.find([path])))
+    with watched(shared, found) as advance:
+        report = api.resume(found, format_name=format_name or "", progress=advance)
+    text = _json(report) if shared.output_format == "json" else "\n".join(_lines(report)) + "\n"
+    with destination(shared) as out:
+        out.write(text.encode())
+    if report.losses or report.refusals:
+        shared.note(f"next: sesstool repair {path}")
+    return int(bool(report.losses or report.refusals or report.sent < report.present))
+
+
+def _lines(report: api.ResumeReport) -> list[str]:
+    lines = [
+        f"{safe(report.path)}: {report.format} session {safe(report.session_id) or '(no id)'}",
+        f"  messages   {report.sent} of {report.present} reach the model",
+        f"  calls      {report.completed} of {report.calls} have a result",
+    ]
+    for call in report.open_calls:
+        tool = safe(call.tool) or "a tool"
+        lines.append(
+            f"  open call  line {call.line}: {tool} {safe(call.id)}: {call.state}; {call.effect}"
+        )
+    if report.branches:
+        verb = "is" if report.branches == 1 else "are"
+        lines.append(f"  branches   {count(report.branches, 'other branch')} {verb} not resumed")
+    lines.append(f"  size       {report.size} bytes, about {report.tokens} tokens")
+    for label, findings in (("lost", report.losses), ("refused", report.refusals)):
+        lines += [f"  {label:9}  {_said(finding)}" for finding in findings]
+    verdict = "acceptable to the provider" if report.acceptable else "would be refused"
+    lines.append(f"  next       request {verdict}")
+    if report.model or report.version:
+        lines.append(f"  last       {safe(report.model)} {safe(report.version)}".rstrip())
+    if report.command:
+        lines.append(f"  resume     {safe(report.command)}")
+    return lines
+
+
+def _said(finding: Finding) -> str:
+    return f"line {finding.location.line}: {finding.code} {safe(finding.message)}"
+
+
+def _json(report: api.ResumeReport) -> str:
+    value: dict[str, Any] = {"schema_version": 1, "acceptable": report.acceptable}
+    value |= asdict(report)
+    for key in ("refusals", "losses"):
+        value[key] = [finding_json(f, show_text=False) for f in getattr(report, key)]
+    return json.dumps(value, indent=2, default=str) + "\n"

@@ -1,0 +1,56 @@
+"""Where a command's result goes, and what it says while it works."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from sesstool.cli.common import Common, err, out_stream
+from sesstool.errors import SesstoolError, UsageError
+from sesstool.records.write import create
+
+
+@contextmanager
+def destination(shared: Common) -> Iterator[BinaryIO]:
+    """Stdout, or the file of -o: a new one, whole or not at all."""
+    if shared.output is None or str(shared.output) == "-":
+        yield out_stream()
+        return
+    kept = io.BytesIO()
+    yield kept
+    create(shared.output, [kept.getvalue()])
+
+
+@contextmanager
+def watched(shared: Common, path: Path | str) -> Iterator[Callable[[int], None]]:
+    """Show how far a file was read; yields what takes byte offsets."""
+    total = Path(path).stat().st_size if Path(path).is_file() else 0
+    with shared.progress(total, Path(path).name) as bar:
+        at = 0
+
+        def advance(offset: int) -> None:
+            nonlocal at
+            if offset > at:
+                bar.advance(offset - at)
+            at = offset
+
+        yield advance
+
+
+def tell(shared: Common, error: SesstoolError) -> int:
+    """Show an error about one of several files; returns its exit code."""
+    err(f"sesstool: error: {error.message}")
+    if error.hint and shared.verbosity > 0:
+        err(f"sesstool: hint: {error.hint}")
+    return error.exit_code
+
+
+def piped() -> tuple[str, ...]:
+    """Standard input as the only path, where it is no terminal. Raises UsageError."""
+    if sys.stdin.isatty():
+        raise UsageError("no session is given", hint="give a path, a folder, or a session id")
+    return ("-",)

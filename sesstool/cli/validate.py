@@ -1,0 +1,121 @@
+"""`sesstool validate`: what is wrong with sessions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from sesstool import api
+from sesstool.checks.rule import RULES
+from sesstool.cli.common import Codes, Common, common, worst
+from sesstool.cli.snippets import snippets
+from sesstool.cli.streams import destination, piped, tell, watched
+from sesstool.errors import NotASessionError, SesstoolError
+from sesstool.findings import FileReport, Severity
+from sesstool.formats.registry import FORMATS
+from sesstool.formats.schemas import RecordValidator
+from sesstool.report import REPORTERS
+from sesstool.report.base import Output, Totals
+from sesstool.report.base import statistics as rule_counts
+
+_FAILING = {
+    "error": (Severity.ERROR,),
+    "warning": (Severity.ERROR, Severity.WARNING),
+    "information": tuple(Severity),
+}
+
+
+def format_option(function: Callable[..., int]) -> Callable[..., int]:
+    """The option that names the format instead of detecting it."""
+    names = click.Choice([form.name for form in FORMATS])
+    text = "Take the input for this format."
+    return click.option("--format", "format_name", type=names, default=None, help=text)(function)
+
+
+@click.command("validate")
+@common(*REPORTERS)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--select", type=Codes(), default=(), help="Show only rules that begin so.")
+@click.option("--ignore", type=Codes(), default=(), help="Leave out rules that begin so.")
+@click.option("--schema", type=click.Path(path_type=Path), help="Judge records by this schema too.")
+@format_option
+@click.option(
+    "--fail-on",
+    type=click.Choice(list(_FAILING)),
+    default="warning",
+    show_default=True,
+    help="The least severity that makes the exit code 1.",
+)
+@click.option("--thorough", is_flag=True, help="Also run the checks that cost much.")
+@click.option("--statistics", is_flag=True, help="Count the findings by rule.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 even where there are findings.")
+@click.option("--show-text", is_flag=True, help="Show session text in snippets.")
+def command(
+    shared: Common,
+    paths: tuple[str, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    schema: Path | None,
+    format_name: str | None,
+    fail_on: str,
+    thorough: bool,
+    statistics: bool,
+    exit_zero: bool,
+    show_text: bool,
+) -> int:
+    """Report what is wrong with sessions. Nothing is ever written.
+
+    PATH is a file, a folder (every session below it), a session id, or - for standard input.
+    """
+    names = paths or piped()
+    own = RecordValidator.from_file(schema) if schema else None
+    options = api.Options(thorough=thorough)
+    totals, codes = Totals(), [0]
+    with destination(shared) as out:
+        output = Output(out, shared.note, RULES, shared.colored(sys.stdout), show_text=show_text)
+        reporter = REPORTERS[shared.output_format](output)
+        for path in api.find(names):
+            try:
+                report = _one(shared, path, options, format_name or "", own)
+            except NotASessionError as error:
+                if str(path) in names:
+                    codes.append(tell(shared, error))
+                else:
+                    shared.note(f"skipped: {error.message}")
+                continue
+            except SesstoolError as error:
+                codes.append(tell(shared, error))
+                continue
+            report = _wanted(report, select, ignore)
+            totals.add(report)
+            reporter.file(report, snippets(path))
+            if not exit_zero and any(report.count(s) for s in _FAILING[fail_on]):
+                codes.append(1)
+        reporter.close(totals)
+        if statistics:
+            out.write(rule_counts(totals, RULES).encode())
+    return worst(codes)
+
+
+def _one(
+    shared: Common,
+    path: Path | str,
+    options: api.Options,
+    format_name: str,
+    own: RecordValidator | None,
+) -> FileReport:
+    with watched(shared, path) as advance:
+        return api.validate(path, options, format_name=format_name, schema=own, progress=advance)
+
+
+def _wanted(report: FileReport, select: tuple[str, ...], ignore: tuple[str, ...]) -> FileReport:
+    kept = tuple(
+        f
+        for f in report.findings
+        if (not select or f.code.startswith(select)) and not (ignore and f.code.startswith(ignore))
+    )
+    return replace(report, findings=kept)

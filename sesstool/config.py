@@ -1,0 +1,181 @@
+"""The settings: where they may stand, which one counts, and where each came from.
+
+The environment counts before the project's file, that before the user's, that before the
+default; an option given to the command counts before all of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_config_path
+
+from sesstool.errors import ConfigError
+
+PROJECT_FILE = "sesstool.toml"
+# A project's file can arrive together with the data: it must not decide these.
+_NEVER_IN_PROJECT = frozenset({"write", "key", "identity", "vault", "policy", "plugins"})
+_BOOLEANS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its name in files, its default (which has its type), and its choices."""
+
+    name: str
+    default: str | bool | tuple[str, ...]
+    meaning: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def parameter(self) -> str:
+        """The name of the command's parameter."""
+        return self.name.replace("-", "_")
+
+    @property
+    def variable(self) -> str:
+        """The name of the environment variable."""
+        return f"SESSTOOL_{self.parameter.upper()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The value of a setting and its origin: a file, an environment variable, or "default"."""
+
+    value: str | bool | tuple[str, ...]
+    origin: str
+
+
+SETTINGS = (
+    Setting("select", (), "rule codes, or beginnings of codes, to check; all if empty"),
+    Setting("ignore", (), "rule codes, or beginnings of codes, not to check"),
+    Setting(
+        "fail-on",
+        "warning",
+        "the least severity that makes validate exit 1",
+        ("error", "warning", "information"),
+    ),
+    Setting(
+        "output-format",
+        "text",
+        "how findings are shown",
+        ("text", "concise", "json", "jsonl", "github", "sarif"),
+    ),
+    Setting("color", "auto", "when to use colour", ("auto", "always", "never")),
+    Setting("thorough", default=False, meaning="run the slow checks too"),
+)
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+def load(
+    cwd: Path,
+    environment: Mapping[str, str],
+    *,
+    explicit: Path | None = None,
+    isolated: bool = False,
+) -> dict[str, Value]:
+    """The value of every setting, by name. Raises ConfigError.
+
+    `explicit` is a file to read instead of the project's and the user's; `isolated` reads
+    no file at all.
+    """
+    values = {s.name: Value(s.default, "default") for s in SETTINGS}
+    for path in () if isolated else files(cwd, explicit):
+        for name, value in read(path).items():
+            values[name] = Value(value, str(path))
+    for setting in SETTINGS:
+        if setting.variable in environment:
+            text = environment[setting.variable]
+            values[setting.name] = Value(_from_text(setting, text), setting.variable)
+    return values
+
+
+def files(cwd: Path, explicit: Path | None = None) -> list[Path]:
+    """The files that are read: the user's before the project's, which counts more.
+
+    Raises ConfigError where a pyproject.toml on the way is no TOML.
+    """
+    if explicit is not None:
+        return [explicit]
+    project = _project_file(cwd)
+    user = user_config_path("sesstool") / "config.toml"
+    return [*([user] if user.is_file() else []), *([project] if project else [])]
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The settings in a file, each checked. Raises ConfigError, which names file and key."""
+    project = path.name in {PROJECT_FILE, "pyproject.toml"}
+    return {
+        name: _checked(name, value, path, project=project) for name, value in _table(path).items()
+    }
+
+
+def _project_file(cwd: Path) -> Path | None:
+    """The nearest file upwards that has settings for sesstool."""
+    for folder in (cwd, *cwd.parents):
+        if (folder / PROJECT_FILE).is_file():
+            return folder / PROJECT_FILE
+        if (folder / "pyproject.toml").is_file() and _table(folder / "pyproject.toml"):
+            return folder / "pyproject.toml"
+    return None
+
+
+def _table(path: Path) -> dict[str, Any]:
+    """The table with the settings, unchecked."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise ConfigError(f"cannot read {path}: {reason}") from error
+    except ValueError as error:
+        raise ConfigError(f"{path} is no TOML: {error}") from error
+    if path.name != "pyproject.toml":
+        return document
+    tool = document.get("tool")
+    table = tool.get("sesstool", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: tool.sesstool is no table")
+    return table
+
+
+def _checked(name: str, value: Any, path: Path, *, project: bool) -> Any:
+    if project and name in _NEVER_IN_PROJECT:
+        raise ConfigError(
+            f"{path}: {name} may not be set in a project's file, which can come with the data",
+            hint="give it as an option of the command",
+        )
+    setting = _BY_NAME.get(name)
+    if setting is None:
+        near = difflib.get_close_matches(name, _BY_NAME, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"settings are: {', '.join(_BY_NAME)}"
+        raise ConfigError(f"{path}: unknown setting {name}", hint=hint)
+    if isinstance(setting.default, tuple):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise ConfigError(f"{path}: {name} must be a list of strings")
+    if type(value) is not type(setting.default):
+        kind = "true or false" if isinstance(setting.default, bool) else "a string"
+        raise ConfigError(f"{path}: {name} must be {kind}")
+    return _chosen(setting, value, f"{path}: {name}")
+
+
+def _chosen(setting: Setting, value: Any, where: str) -> Any:
+    if setting.choices and value not in setting.choices:
+        raise ConfigError(f"{where} must be one of {', '.join(setting.choices)}")
+    return value
+
+
+def _from_text(setting: Setting, text: str) -> Any:
+    """The value that an environment variable gives; a list has commas."""
+    if isinstance(setting.default, tuple):
+        return tuple(item.strip() for item in text.split(",") if item.strip())
+    if isinstance(setting.default, bool):
+        if text.lower() not in _BOOLEANS:
+            raise ConfigError(f"{setting.variable} must be true or false")
+        return _BOOLEANS[text.lower()]
+    return _chosen(setting, text, setting.variable)

@@ -1,0 +1,72 @@
+"""Every error that sesstool raises on purpose.
+
+SesstoolError
+├── UsageError          2   the command line or the configuration is wrong
+│   └── ConfigError     2   a setting, with the file that holds it
+├── InputError          3   a path cannot be read
+│   └── NotASessionError 3  it can be read, and holds no session that sesstool knows
+├── LiveSessionError    4   a writer has the session open
+└── WriteError          6   nothing was changed
+    ├── StalePlanError  6   the file is not the one that the plan was made for
+    └── UndoError       6   nothing to put back, or the file changed since
+
+An error is a sentence in lower case that says what happened and where, with a hint that
+names the next step. It never holds session text.
+"""
+
+from __future__ import annotations
+
+
+class SesstoolError(Exception):
+    """The base of all errors raised on purpose.
+
+    ``exit_code`` is what the command exits with.
+    """
+
+    exit_code = 70
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        """Keep the message and the hint: what happened, and what to do next."""
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(SesstoolError):
+    """The command line asks for something that cannot be done."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A setting is unknown, of the wrong type, or not allowed where it stands."""
+
+
+class InputError(SesstoolError):
+    """A path cannot be read."""
+
+    exit_code = 3
+
+
+class NotASessionError(InputError):
+    """The bytes can be read, and are no session that sesstool knows."""
+
+
+class LiveSessionError(SesstoolError):
+    """A writer has the session open, or wrote to it a moment ago."""
+
+    exit_code = 4
+
+
+class WriteError(SesstoolError):
+    """A change was refused or failed; the files are as before."""
+
+    exit_code = 6
+
+
+class StalePlanError(WriteError):
+    """The file is not the one that the plan was made for."""
+
+
+class UndoError(WriteError):
+    """There is nothing to put back, or the file changed since."""

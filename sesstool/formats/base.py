@@ -1,0 +1,212 @@
+"""The `Format` that every agent's module fills in, and the small types that it speaks in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+from sesstool.formats.events import Meaning
+from sesstool.records.edits import Edit, EditSet
+from sesstool.records.recover import Record
+from sesstool.records.source import Source
+
+
+class Place(NamedTuple):
+    """Where something stands: line from 1, byte span of the record, JSON pointer inside it."""
+
+    line: int
+    start: int
+    end: int
+    pointer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the file proves about a call that has no result.
+
+    `state` is "completed", "failed", "never started" or "uncertain"; `output` is the recorded
+    result where the state is completed or failed.
+    """
+
+    state: Literal["completed", "failed", "never started", "uncertain"]
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A call that a repair answers: what a format needs to write the answer down.
+
+    `record` is the decoded record that holds the call, `id` the new record's own id (in linked
+    formats), `ordinal` its place in formats that number records, -1 elsewhere.
+    """
+
+    call_id: str
+    name: str
+    record: dict[str, Any]
+    call: Any
+    evidence: Evidence
+    id: str = ""
+    ordinal: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that only the format itself can see. `rule` names the rule that reports it.
+
+    `title` and `edits` say how it would be mended; `safe` None means that nobody can tell.
+    `severity` replaces the rule's own where it is given.
+    """
+
+    rule: str
+    place: Place
+    message: str
+    title: str = ""
+    edits: tuple[Edit, ...] = ()
+    safe: bool | None = None
+    severity: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class Tracker:
+    """Follows the records of one file for what only its format knows.
+
+    The base class sees nothing; a format that has more to say returns its own.
+    """
+
+    def see(self, record: Record, meaning: Meaning) -> None:
+        """Take note of one readable record, in file order."""
+
+    def fragment(self, record: Record) -> None:
+        """Take note of bytes that are no record, in file order."""
+
+    def faults(self, source: Source) -> Iterable[Fault]:
+        """What is wrong, after the last record; `source` re-reads single records."""
+        return ()
+
+    def evidence(self, call_id: str, source: Source) -> Evidence:
+        """What the file proves about a call without a result."""
+        return Evidence("uncertain")
+
+    def next_ordinal(self) -> int:
+        """The number of the next record, -1 where the format does not number records."""
+        return -1
+
+
+class Score(NamedTuple):
+    """How sure detection is, from 0 to 100, and why."""
+
+    value: int
+    reason: str
+
+
+class Dependent(Protocol):
+    """A file that refers to byte offsets of another."""
+
+    @property
+    def path(self) -> Path:
+        """The file that refers."""
+        ...
+
+    def edits(self, moved: EditSet) -> Iterable[Edit]:
+        """What keeps it true after these edits to the other file."""
+        ...
+
+
+class Format:
+    """All that is known of one agent's session files.
+
+    `pairing` tells where results must stand: "direct" right behind the message with the calls,
+    "turn" in the next user turn, "order" anywhere behind their call. `waits` are the tools that
+    wait for a person; `harmless` those that change nothing. `schema` names the record schema.
+    Where `linked`, records form a tree: `id_key` and `parent_key` are the members that link them.
+    """
+
+    name = ""
+    title = ""
+    schema = ""
+    provider = ""
+    linked = False
+    id_key = ""
+    parent_key = ""
+    pairing: Literal["direct", "turn", "order"] = "order"
+    repairable = True
+    waits: frozenset[str] = frozenset()
+    harmless: frozenset[str] = frozenset()
+
+    def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
+        """How likely these records, taken from all over a file, are of this format."""
+        raise NotImplementedError
+
+    def meaning(self, value: dict[str, Any]) -> Meaning:
+        """What a decoded record means. Takes any object, however wrong its fields."""
+        raise NotImplementedError
+
+    def tracker(self, path: Path | None) -> Tracker:
+        """A fresh follower for one file."""
+        return Tracker()
+
+    def answer(self, question: Question) -> bytes:
+        """The record, without line end, that answers a call."""
+        raise NotImplementedError
+
+    def home(self, path: Path) -> Path | None:
+        """The agent's home folder that a path lies in, if it does."""
+        return None
+
+    def writer(self, path: Path) -> str | None:
+        """Who has the session open, by the agent's own locks or registry, in a few words."""
+        return None
+
+    def session_id(self, path: Path) -> str:
+        """The session id that the file's name tells, or ""."""
+        return ""
+
+    def find(self, prefix: str) -> Iterable[Path]:
+        """The session files in the agent's home whose id begins so."""
+        return ()
+
+    def dependents(self, path: Path) -> Iterable[Dependent]:
+        """Files that refer to byte offsets of this one."""
+        return ()
+
+    def resume_command(self, session_id: str, cwd: str) -> str:
+        """The agent's own command that resumes the session, or ""."""
+        return ""
+
+    def empty_is_sound(self, path: Path) -> bool:
+        """Whether the agent itself leaves files of this name empty."""
+        return False
+
+
+def share(values: Sequence[dict[str, Any]], matches: Iterable[bool]) -> int:
+    """Per cent of the records that match."""
+    return 100 * sum(matches) // len(values) if values else 0
+
+
+def text(value: Any) -> str:
+    """The value where it is a string, else ""."""
+    return value if type(value) is str else ""
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """The value where it is an object, else an empty one."""
+    return value if type(value) is dict else {}
+
+
+def blocks(value: Any) -> list[Any]:
+    """The value where it is a list, else an empty one."""
+    return value if type(value) is list else []
+
+
+def argument_fault(arguments: Any) -> str:
+    """Why arguments that are kept as JSON text cannot be sent again, "" where they can."""
+    if type(arguments) is not str:
+        return "its arguments are no text"
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return "its arguments are no JSON"
+    return "" if type(value) is dict else "its arguments are no object"

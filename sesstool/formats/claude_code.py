@@ -1,0 +1,379 @@
+"""Claude Code transcripts: `~/.claude/projects/<slug>/<session id>.jsonl`.
+
+Records form a tree by uuid and parentUuid. One model answer is written as several records that
+share `message.id`; each parallel call's result hangs from its own call, so that a healthy file
+has branches. A compaction is a `compact_boundary` without a parent, then a summary.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from sesstool.formats.base import (
+    Fault,
+    Format,
+    Place,
+    Question,
+    Score,
+    Tracker,
+    mapping,
+    share,
+    text,
+)
+from sesstool.formats.events import (
+    Checkpoint,
+    Event,
+    Meaning,
+    Message,
+    Meta,
+    StateChange,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from sesstool.formats.wording import answer_text, is_placeholder
+from sesstool.records.jsonspan import dumps
+from sesstool.records.live import process_alive
+from sesstool.records.recover import Record
+from sesstool.records.source import Source
+
+CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
+_TALK = frozenset({"user", "assistant"})
+_PLACEHOLDER = re.compile(r"<[A-Z_]+>")
+_UUID_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\.jsonl")
+_SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_MASK = re.compile(r"redacted|masked|removed|omitted|\*{3}|…", re.IGNORECASE)
+_COPIED = (
+    "isSidechain",
+    "userType",
+    "entrypoint",
+    "cwd",
+    "sessionId",
+    "version",
+    "gitBranch",
+    "agentId",
+    "slug",
+)
+# Types that 2.1.332 knows and that are no part of the chain; others are named as unknown.
+_KNOWN_META = frozenset(
+    [
+        "summary",
+        "custom-title",
+        "ai-title",
+        "tag",
+        "relocated",
+        "agent-name",
+        "agent-color",
+        "agent-setting",
+        "pr-link",
+        "bridge-session",
+        "history-suppression",
+        "mode",
+        "permission-mode",
+        "isolation-latch",
+        "session-owner",
+        "dev-mods",
+        "atis-latch",
+        "tools-used",
+        "worktree-state",
+        "cost-state",
+        "queue-operation",
+        "observer-ref",
+        "ended-by-model",
+        "attribution-snapshot",
+        "artifact-autoreact-ledger",
+        "derived-from",
+        "repl-mode",
+        "hybrid-organization",
+        "content-replacement",
+        "fork-context-ref",
+        "frame-link",
+        "data-flow-records",
+        "data-flow-incomplete",
+        "artifact-comment-monitor",
+        "memory-mode",
+        "file-history-snapshot",
+        "file-history-delta",
+        "last-prompt",
+        "continued-in",
+        "resume-head-vouch",
+        "api-request",
+        "api-request-shape",
+        "api-request-blob",
+        "api-request-resumed",
+        "host-row",
+        "speculation-accept",
+        "marble-origami-commit",
+        "marble-origami-snapshot",
+    ]
+)
+
+
+class ClaudeCode(Format):
+    """See the module."""
+
+    name = "claude-code"
+    title = "Claude Code"
+    schema = "claude-code"
+    provider = "anthropic"
+    linked = True
+    id_key = "uuid"
+    parent_key = "parentUuid"
+    pairing = "turn"
+    waits = frozenset({"AskUserQuestion", "ExitPlanMode"})
+    harmless = frozenset(
+        {"Read", "Grep", "Glob", "LS", "NotebookRead", "WebSearch", "TodoWrite", "BashOutput"}
+    )
+
+    def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
+        """See `Format.score`."""
+        envelope = share(values, (_is_ours(v) for v in values))
+        foreign = share(values, (_is_look_alike(v) for v in values))
+        if foreign:
+            return Score(0, "records carry message.parts, as look-alikes of Claude Code do")
+        if path is not None and self.home(path) and envelope:
+            return Score(max(envelope, 90), "lies in a Claude Code home")
+        return Score(envelope, f"{envelope} % of the records have a Claude Code envelope")
+
+    def meaning(self, value: dict[str, Any]) -> Meaning:
+        """See `Format.meaning`."""
+        kind = text(value.get("type"))
+        out = Meaning(
+            id=text(value.get("uuid")),
+            session=text(value.get("sessionId")),
+            time=text(value.get("timestamp")),
+            version=text(value.get("version")),
+            cwd=text(value.get("cwd")),
+        )
+        out.linked = kind in CHAIN_TYPES or ("uuid" in value and "parentUuid" in value)
+        if _PLACEHOLDER.fullmatch(out.id):
+            # Somebody replaced all ids by one word: such records can no longer form a tree.
+            out.linked = False
+        if out.linked:
+            parent = value.get("parentUuid")
+            # No parent at all is not the same as null: null is a root.
+            missing = "" if "parentUuid" not in value or parent is not None else None
+            out.parent = parent if type(parent) is str else missing
+            if value.get("isSidechain") is True:
+                out.scope = text(value.get("agentId")) or "sidechain"
+        if kind in _TALK:
+            _talk(value, kind, out)
+        elif kind == "system":
+            if value.get("subtype") == "compact_boundary":
+                out.events.append(Checkpoint(""))
+            else:
+                out.events.append(Meta("", text(value.get("subtype"))))
+        elif kind == "last-prompt":
+            out.events.append(StateChange("", "leaf", value))
+        elif kind in CHAIN_TYPES or kind in _KNOWN_META:
+            out.events.append(Meta("", kind))
+        else:
+            out.events.append(Unknown("", kind))
+        return out
+
+    def tracker(self, path: Path | None) -> Tracker:
+        """See `Format.tracker`."""
+        return _Tracker(path)
+
+    def answer(self, question: Question) -> bytes:
+        """See `Format.answer`. The time is the call's: a newer one would make it the leaf."""
+        record, words = question.record, answer_text(question.evidence, question.name)
+        failed = question.evidence.state != "completed"
+        result = {"tool_use_id": question.call_id, "type": "tool_result", "content": words}
+        out: dict[str, Any] = {"parentUuid": record.get("uuid")}
+        out |= {key: record[key] for key in _COPIED if key in record}
+        out |= {
+            "type": "user",
+            "message": {"role": "user", "content": [result | {"is_error": failed}]},
+            "uuid": question.id,
+            "timestamp": record.get("timestamp"),
+            "toolUseResult": words,
+            "sourceToolAssistantUUID": record.get("uuid"),
+            "madeBy": "sesstool",
+        }
+        return dumps(out)
+
+    def home(self, path: Path) -> Path | None:
+        """See `Format.home`."""
+        configured = os.environ.get("CLAUDE_CONFIG_DIR")
+        for folder in path.absolute().parents:
+            if folder.name == "projects" and (
+                folder.parent.name == ".claude" or str(folder.parent) == configured
+            ):
+                return folder.parent
+        return None
+
+    def writer(self, path: Path) -> str | None:
+        """See `Format.writer`: the agent registers each running process with its session."""
+        home = self.home(path)
+        if home is None:
+            return None
+        for entry in home.glob("sessions/*.json"):
+            try:
+                row = mapping(json.loads(entry.read_bytes()))
+            except (OSError, ValueError):
+                continue
+            pid, started = row.get("pid"), row.get("procStart")
+            if row.get("sessionId") != self.session_id(path) or not isinstance(pid, int):
+                continue
+            if process_alive(pid, started if isinstance(started, str) else None):
+                return f"Claude Code runs this session (process {pid})"
+        return None
+
+    def session_id(self, path: Path) -> str:
+        """See `Format.session_id`."""
+        return "" if path.stem.startswith("agent-") else path.name.removesuffix(".jsonl")
+
+    def find(self, prefix: str) -> Iterable[Path]:
+        """See `Format.find`."""
+        home = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+        return home.glob(f"projects/*/{escape(prefix)}*.jsonl")
+
+    def resume_command(self, session_id: str, cwd: str) -> str:
+        """See `Format.resume_command`."""
+        return f"claude --resume {session_id}" if session_id else ""
+
+    def empty_is_sound(self, path: Path) -> bool:
+        """See `Format.empty_is_sound`.
+
+        2.0 makes the file before it has anything to write, for sessions and subagents alike.
+        """
+        return path.name.startswith("agent-") or bool(_UUID_NAME.fullmatch(path.name))
+
+
+def _is_ours(value: dict[str, Any]) -> bool:
+    kind = value.get("type")
+    if kind in CHAIN_TYPES:
+        return "uuid" in value or "parentUuid" in value or "sessionId" in value
+    return kind in _KNOWN_META or ("uuid" in value and "parentUuid" in value)
+
+
+def _is_look_alike(value: dict[str, Any]) -> bool:
+    """Qwen Code and iFlow write the same envelope around another vendor's message."""
+    message = value.get("message")
+    return (type(message) is dict and "parts" in message) or (
+        value.get("subtype") == "ui_telemetry"
+    )
+
+
+def _talk(value: dict[str, Any], kind: str, out: Meaning) -> None:
+    """The events of a user or assistant record."""
+    message = mapping(value.get("message"))
+    content = message.get("content")
+    model = text(message.get("model"))
+    hidden = (
+        model == "<synthetic>"
+        or value.get("isApiErrorMessage") is True
+        or value.get("isVisibleInTranscriptOnly") is True
+    )
+    if kind == "assistant":
+        out.turn = text(message.get("id"))
+        out.model = "" if hidden else model
+    if value.get("isCompactSummary") is True:
+        out.events.append(Checkpoint("", summary=True))
+    results = False
+    for n, block in enumerate(content if type(content) is list else ()):
+        event = _block(mapping(block), f"/message/content/{n}")
+        if event is not None:
+            out.events.append(event)
+            results = results or type(event) is ToolResult
+    prompt = kind == "user" and not results and value.get("isMeta") is not True
+    out.events.append(Message("/message/content", kind, content, hidden, prompt))
+
+
+def _block(block: dict[str, Any], pointer: str) -> Event | None:
+    kind = text(block.get("type"))
+    if kind in ("tool_use", "server_tool_use"):
+        arguments = block.get("input")
+        fault = "" if type(arguments) is dict else "its input is no object"
+        server = kind == "server_tool_use"
+        name = text(block.get("name"))
+        return ToolCall(pointer, text(block.get("id")), name, arguments, server, fault)
+    if kind == "tool_result" or kind.endswith("_tool_result"):
+        content = block.get("content")
+        return ToolResult(
+            pointer,
+            text(block.get("tool_use_id")),
+            content,
+            block.get("is_error") is True,
+            kind != "tool_result",
+            is_placeholder(content),
+        )
+    if kind == "thinking":
+        return thinking(block, pointer)
+    return None
+
+
+def thinking(block: dict[str, Any], pointer: str) -> Thinking:
+    """The event of an Anthropic thinking block, with what the provider would refuse in it."""
+    signature = block.get("signature")
+    if type(signature) is not str or not signature:
+        return Thinking(pointer, "it has no signature")
+    if not _SIGNATURE.fullmatch(signature) or _MASK.search(signature):
+        return Thinking(pointer, "its signature is none")
+    if _MASK.search(text(block.get("thinking"))[:64]) and "[" in text(block.get("thinking"))[:2]:
+        return Thinking(pointer, "its text was changed after it was signed", guess=True)
+    return Thinking(pointer)
+
+
+class _Tracker(Tracker):
+    """Sessions, sidechains and echoes of errors in one transcript."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._sessions: Counter[str] = Counter()
+        self._first: dict[str, Place] = {}
+        self._echoes = 0
+        self._echo: Place | None = None
+        self._sidechain = self._main = 0
+
+    def see(self, record: Record, meaning: Meaning) -> None:
+        """See `Tracker.see`."""
+        if not meaning.linked:
+            return
+        value = record.value or {}
+        if meaning.session and "forkedFrom" not in value:
+            self._sessions[meaning.session] += 1
+            if meaning.session not in self._first:
+                self._first[meaning.session] = _place(record)
+        if meaning.scope:
+            self._sidechain += 1
+        else:
+            self._main += 1
+        if value.get("isApiErrorMessage") is True:
+            self._echoes += 1
+            self._echo = self._echo or _place(record)
+
+    def faults(self, source: Source) -> Iterable[Fault]:
+        """See `Tracker.faults`."""
+        if self._echo:
+            yield Fault("error-echo", self._echo, f"{self._echoes} records echo an API error")
+        if self._sidechain and not self._main and self._sessions:
+            owner = next(iter(self._sessions))
+            message = f"this is the transcript of a subagent of session {owner}"
+            yield Fault("subagent", self._first[owner], message)
+        elif len(self._sessions) > 1:
+            yield self._foreign()
+
+    def _foreign(self) -> Fault:
+        stem = self._path.name.removesuffix(".jsonl") if self._path else ""
+        own = stem if stem in self._sessions else next(iter(self._sessions))
+        foreign = [s for s in self._sessions if s != own]
+        count = sum(self._sessions[s] for s in foreign)
+        return Fault(
+            "wrong-session",
+            self._first[foreign[0]],
+            f"{count} records belong to session {', '.join(sorted(foreign)[:3])}, not to {own}",
+        )
+
+
+def _place(record: Record) -> Place:
+    return Place(record.line, record.start, record.end)

@@ -1,0 +1,305 @@
+"""What only a whole Codex rollout shows: its header, its ordinals, and messages told twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import orjson
+
+from sesstool.formats.base import Evidence, Fault, Place, Tracker, blocks, mapping, text
+from sesstool.formats.events import Meaning
+from sesstool.records.edits import Edit
+from sesstool.records.jsonspan import dumps, locate
+from sesstool.records.recover import Record
+from sesstool.records.source import Source
+
+_REQUIRED = ("id", "timestamp", "cwd", "originator", "cli_version")
+_ROLES = {"AgentMessage": "assistant", "UserMessage": "user"}
+_RECOVERED = "sesstool-recovered"
+
+
+class CodexTracker(Tracker):
+    """Follows one rollout; `file_id` is the thread id that the file's name tells, or ""."""
+
+    def __init__(self, file_id: str) -> None:
+        """Start before the first record."""
+        self._file_id = file_id
+        self._first: Record | None = None
+        self._torn_head: Record | None = None
+        self._headers: list[tuple[Place, dict[str, Any]]] = []
+        self._bare = False
+        self._records = 0
+        self._cwd = ""
+        self._thread = ""
+        self._ordinal = -1
+        self._first_ordinal = -1
+        self._last: Record | None = None
+        self._heard: dict[int, list[Place]] = {}
+        self._said: Counter[int] = Counter()
+        self._outputs: dict[str, Place] = {}
+        self._compacted: tuple[int, int, Place] | None = None
+        self._bloat = 0
+
+    def see(self, record: Record, meaning: Meaning) -> None:
+        """See `Tracker.see`."""
+        value = record.value or {}
+        self._records += 1
+        if self._first is None:
+            self._first = record
+        self._last = record
+        kind = value.get("type")
+        payload = mapping(value.get("payload"))
+        ordinal = value.get("ordinal")
+        if type(ordinal) is int:
+            if self._ordinal < 0:
+                self._first_ordinal = ordinal
+            self._ordinal = max(self._ordinal, ordinal)
+        if "payload" not in value:
+            self._bare = self._bare or "type" not in value or self._records == 1
+        elif kind == "session_meta":
+            self._headers.append((_place(record), payload))
+        elif kind == "turn_context":
+            self._cwd = self._cwd or text(payload.get("cwd"))
+        elif kind == "event_msg":
+            self._event(record, payload)
+        elif kind == "response_item" and payload.get("type") == "message":
+            self._message(payload)
+        elif kind == "compacted":
+            self._compaction(record)
+
+    def fragment(self, record: Record) -> None:
+        """See `Tracker.fragment`."""
+        if self._first is None:
+            self._torn_head = record
+
+    def _event(self, record: Record, payload: dict[str, Any]) -> None:
+        kind = payload.get("type")
+        if kind == "item_completed":
+            item = mapping(payload.get("item"))
+            self._thread = self._thread or text(payload.get("thread_id"))
+            if item.get("type") in _ROLES:
+                self._hear(record, _ROLES[item["type"]], _words(item.get("content")))
+            elif item.get("type") == "CommandExecution":
+                self._outputs[text(item.get("id"))] = _place(record)
+        elif kind == "agent_message":
+            self._hear(record, "assistant", text(payload.get("message")))
+        elif kind in ("exec_command_end", "mcp_tool_call_end", "patch_apply_end"):
+            self._outputs[text(payload.get("call_id"))] = _place(record)
+
+    def _hear(self, record: Record, role: str, words: str) -> None:
+        """An event tells a message; its item may come before or behind it."""
+        key = hash((role, words.strip()))
+        if not words.strip():
+            return
+        if self._said[key] > 0:
+            self._said[key] -= 1
+        else:
+            self._heard.setdefault(key, []).append(_place(record))
+
+    def _message(self, item: dict[str, Any]) -> None:
+        key = hash((item.get("role"), _words(item.get("content")).strip()))
+        waiting = self._heard.get(key)
+        if waiting:
+            waiting.pop()
+        else:
+            self._said[key] += 1
+
+    def _compaction(self, record: Record) -> None:
+        # What was heard before and not said is replaced by the summary: nothing is lost.
+        self._heard.clear()
+        payload = (record.value or {}).get("payload")
+        key = hash(orjson.dumps(payload))
+        if self._compacted and self._compacted[0] == key:
+            first = self._compacted[2]
+            self._compacted = (key, self._compacted[1] + 1, first)
+            self._bloat += len(record.raw) + 1
+        elif not self._bloat:
+            self._compacted = (key, 1, _place(record))
+
+    def next_ordinal(self) -> int:
+        """See `Tracker.next_ordinal`."""
+        return self._ordinal + 1 if self._ordinal >= 0 else -1
+
+    def evidence(self, call_id: str, source: Source) -> Evidence:
+        """See `Tracker.evidence`: an event may hold the output that the item lost."""
+        place = self._outputs.get(call_id)
+        if place is None:
+            return Evidence("uncertain")
+        value = orjson.loads(source.read(place.start, place.end))
+        payload = mapping(value.get("payload"))
+        item = mapping(payload.get("item")) or payload
+        for key in ("aggregated_output", "aggregatedOutput", "formatted_output", "stdout"):
+            if text(item.get(key)):
+                return Evidence("completed", text(item[key]))
+        code = item.get("exit_code", item.get("exitCode"))
+        if type(code) is int:
+            return Evidence("completed", f"(no output; exit code {code})")
+        return Evidence("uncertain")
+
+    def faults(self, source: Source) -> Iterable[Fault]:
+        """See `Tracker.faults`."""
+        if self._first is None:
+            return
+        if self._bare:
+            yield Fault(
+                "old-format",
+                _place(self._first),
+                "records have no envelope: Codex 0.30 and newer do not resume them",
+            )
+            return
+        yield from self._header(source)
+        yield from self._ordinals()
+        yield from self._lost(source)
+        if self._compacted and self._compacted[1] > 1:
+            _, count, place = self._compacted
+            message = f"{count} equal compacted records follow each other: {self._bloat} bytes"
+            yield Fault("bloat", place, message)
+
+    def _header(self, source: Source) -> Iterator[Fault]:
+        first = self._first
+        assert first is not None
+        if not self._headers:
+            yield self._rebuilt(first)
+            return
+        place, meta = self._headers[0]
+        if place.start != first.start:
+            line = source.read(place.start, place.end)
+            edits = (
+                Edit(first.start, first.start, line + b"\n", content=True),
+                Edit(place.start, place.end + 1),
+            )
+            message = f"the session_meta record stands on line {place.line}, not first"
+            yield Fault(
+                "misplaced-header", place, message, "move it to the front", edits, safe=True
+            )
+            return
+        yield from self._header_fields(place, meta)
+        fork = text(meta.get("forked_from_id"))
+        if fork:
+            copied = f", {len(self._headers) - 1} copied headers" if self._headers[1:] else ""
+            yield Fault("fork", place, f"this is a fork of thread {fork}{copied}")
+        else:
+            for extra, other in self._headers[1:]:
+                if extra.start > place.end + 1:
+                    yield self._second(extra, text(other.get("id")) == text(meta.get("id")))
+
+    def _rebuilt(self, first: Record) -> Fault:
+        when = text((first.value or {}).get("timestamp"))
+        meta = {
+            "id": self._file_id or self._thread,
+            "timestamp": when,
+            "cwd": self._cwd,
+            "originator": _RECOVERED,
+            "cli_version": "0.0.0",
+        }
+        header: dict[str, Any] = {"timestamp": when}
+        if self._first_ordinal > 0:
+            header["ordinal"] = self._first_ordinal - 1
+        header |= {"type": "session_meta", "payload": meta}
+        edits: tuple[Edit, ...] = (Edit(first.start, first.start, dumps(header) + b"\n"),)
+        torn = self._torn_head
+        place = _place(torn or first)
+        what = "is torn" if torn else "is missing"
+        message = f"the session_meta record {what}: Codex does not resume this thread"
+        title = "write a new header from the file name, the turn contexts and the first record"
+        if not meta["id"]:
+            return Fault("bad-header", place, message, "name the file as Codex does, with its id")
+        return Fault("bad-header", place, message, title, edits, safe=False)
+
+    def _header_fields(self, place: Place, meta: dict[str, Any]) -> Iterator[Fault]:
+        missing = [key for key in _REQUIRED if type(meta.get(key)) is not str]
+        if missing:
+            known = {
+                "id": self._file_id,
+                "timestamp": text((self._first.value or {}).get("timestamp"))
+                if self._first
+                else "",
+                "cwd": self._cwd,
+                "originator": _RECOVERED,
+                "cli_version": "0.0.0",
+            }
+            absent = [key for key in missing if key not in meta]
+            members = b"".join(dumps(key) + b":" + dumps(known[key]) + b"," for key in absent)
+            at = self._payload_start()
+            edits = (Edit(at, at, members),) if at >= 0 and absent == missing else ()
+            message = f"the header has no {', '.join(missing)}: Codex does not resume this thread"
+            title = "add what is missing, from the file name and the turn contexts"
+            yield Fault("bad-header", place, message, title, edits, safe=False if edits else None)
+        elif self._file_id and meta["id"] != self._file_id:
+            message = f"the header's id is {meta['id']}, the file's name says {self._file_id}"
+            member = self._locate("/payload/id")
+            edits = (Edit(*member, dumps(self._file_id)),) if member else ()
+            title = "write the file name's id into the header"
+            yield Fault("header-id", place, message, title, edits, safe=False)
+
+    def _locate(self, pointer: str) -> tuple[int, int] | None:
+        first = self._first
+        found = locate(first.raw, pointer) if first and not first.defects else None
+        return (first.start + found.start, first.start + found.end) if first and found else None
+
+    def _payload_start(self) -> int:
+        found = self._locate("/payload")
+        return found[0] + 1 if found else -1
+
+    def _second(self, place: Place, same: bool) -> Fault:
+        edits = (Edit(place.start, place.end + 1),)
+        message = "a second session_meta stands in the middle: Codex resumes with less than all"
+        return Fault("second-header", place, message, "take it out", edits, safe=same)
+
+    def _ordinals(self) -> Iterator[Fault]:
+        last = self._last
+        assert last is not None
+        value = last.value or {}
+        if self._ordinal < 0 or type(value.get("ordinal")) is int:
+            return
+        wanted = self._ordinal + 1
+        message = f"the last record has no ordinal ({wanted} is next): Codex does not resume"
+        edits: tuple[Edit, ...] = ()
+        if "ordinal" not in value and not last.defects:
+            at = last.start + last.raw.index(b"{") + 1
+            edits = (Edit(at, at, b'"ordinal":%d,' % wanted),)
+        elif not last.defects:
+            found = locate(last.raw, "/ordinal")
+            if found:
+                start = last.start + found.start
+                edits = (Edit(start, last.start + found.end, b"%d" % wanted),)
+        yield Fault(
+            "ordinal", _place(last), message, f"give it ordinal {wanted}", edits, safe=False
+        )
+
+    def _lost(self, source: Source) -> Iterator[Fault]:
+        """Messages that an event tells and no item holds: the model would not see them."""
+        lost = sorted(place for places in self._heard.values() for place in places)
+        ordinal = self.next_ordinal()
+        for place in lost:
+            value = orjson.loads(source.read(place.start, place.end))
+            payload = mapping(value.get("payload"))
+            item = mapping(payload.get("item"))
+            role = _ROLES.get(text(item.get("type")), "assistant")
+            words = _words(item.get("content")) if item else text(payload.get("message"))
+            kind = "input_text" if role == "user" else "output_text"
+            record: dict[str, Any] = {"timestamp": value.get("timestamp")}
+            if ordinal >= 0:
+                record["ordinal"] = ordinal
+                ordinal += 1
+            content = [{"type": kind, "text": words}]
+            message = {"type": "message", "role": role, "content": content}
+            record |= {"type": "response_item", "payload": message}
+            edit = Edit(place.end, place.end, b"\n" + dumps(record), content=True)
+            told = f"an event tells a message of the {role} that the model would not see"
+            yield Fault(
+                "lost-message", place, told, "rebuild it from the event", (edit,), safe=True
+            )
+
+
+def _place(record: Record) -> Place:
+    return Place(record.line, record.start, record.end)
+
+
+def _words(content: Any) -> str:
+    """The text of a message's content, in an event's or an item's shape."""
+    if type(content) is str:
+        return content
+    return "\n".join(text(mapping(b).get("text")) for b in blocks(content))

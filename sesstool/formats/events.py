@@ -1,0 +1,126 @@
+"""What a record means, in one vocabulary for all agents.
+
+An event names the JSON pointer of the value that it stands for. A record's events come
+together as its `Meaning`, with the facts of its envelope.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Message:
+    """Words of a role: "system", "user", "assistant" or "tool".
+
+    `content` is what the record holds: a string, a list of blocks or None. `hidden` says that
+    it is the agent's own and never sent to the model; `prompt` that a person (or a program in
+    a person's place) opened a turn with it.
+    """
+
+    pointer: str
+    role: str
+    content: Any
+    hidden: bool = False
+    prompt: bool = False
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """The model asks for a tool. `arguments` are as recorded, `server` that the provider runs it.
+
+    `fault` says in a few words why the arguments cannot be sent again; "" where they can.
+    """
+
+    pointer: str
+    id: str
+    name: str
+    arguments: Any
+    server: bool = False
+    fault: str = ""
+
+
+@dataclass(slots=True)
+class ToolResult:
+    """What a tool answered. `placeholder` says that an agent made it up for a lost result."""
+
+    pointer: str
+    id: str
+    content: Any
+    error: bool = False
+    server: bool = False
+    placeholder: bool = False
+
+
+@dataclass(slots=True)
+class Thinking:
+    """A thinking block; `fault` says why the provider would refuse it, "" if it would not.
+
+    `guess` says that the fault is likely and not certain.
+    """
+
+    pointer: str
+    fault: str = ""
+    guess: bool = False
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """A compaction: what stands before it is no longer sent. `summary` is in this record."""
+
+    pointer: str
+    summary: bool = False
+
+
+@dataclass(slots=True)
+class StateChange:
+    """Something that steers the session: a rewind, a leaf, a mode."""
+
+    pointer: str
+    name: str
+    value: Any = None
+
+
+@dataclass(slots=True)
+class Meta:
+    """A record about the session that is no part of the talk."""
+
+    pointer: str
+    name: str
+
+
+@dataclass(slots=True)
+class Unknown:
+    """A record or block of a type that this version does not know; it is kept as it is."""
+
+    pointer: str
+    name: str
+
+
+Event = Message | ToolCall | ToolResult | Thinking | Checkpoint | StateChange | Meta | Unknown
+
+
+@dataclass(slots=True)
+class Meaning:
+    """What one record means.
+
+    `id` and `parent` link records to a tree, where `linked` says that the format has one;
+    `turn` names the model answer that several records share; `scope` the subagent that a
+    record belongs to, "" for the session itself. `session`, `time` (RFC 3339), `version`,
+    `cwd` and `model` are as recorded, "" where absent. `nested` are the messages of a record
+    that is a whole conversation of its own.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    linked: bool = False
+    id: str = ""
+    parent: str | None = None
+    turn: str = ""
+    scope: str = ""
+    session: str = ""
+    time: str = ""
+    version: str = ""
+    cwd: str = ""
+    model: str = ""
+    nested: list[Meaning] = field(default_factory=list)

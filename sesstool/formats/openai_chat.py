@@ -1,0 +1,101 @@
+"""OpenAI chat messages, one a line, as many tools and datasets keep them.
+
+A result must stand right behind the message that called for it, before any other role. A line
+`{"messages": […]}` is a conversation of its own, as in fine-tuning datasets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sesstool.formats.base import (
+    Format,
+    Question,
+    Score,
+    argument_fault,
+    blocks,
+    mapping,
+    share,
+    text,
+)
+from sesstool.formats.events import Event, Meaning, Message, Meta, ToolCall, ToolResult
+from sesstool.formats.wording import answer_text, is_placeholder
+from sesstool.records.jsonspan import dumps
+
+_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+# Fields and blocks that other vendors' messages have and these never do.
+_FOREIGN_KEYS = frozenset(
+    {"uuid", "parentUuid", "payload", "event_type", "parentId", "parts", "message", "reasoning"}
+)
+_FOREIGN_BLOCKS = frozenset(
+    {"tool_use", "tool_result", "thinking", "redacted_thinking", "toolCall"}
+)
+
+
+class OpenAIChat(Format):
+    """See the module."""
+
+    name = "openai-chat"
+    title = "OpenAI chat"
+    schema = "openai-chat"
+    provider = "openai-chat"
+    pairing = "direct"
+
+    def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
+        """See `Format.score`."""
+        if any(_foreign(m) for v in values for m in _messages(v)):
+            return Score(0, "messages carry another vendor's blocks")
+        chat = share(values, (bool(_messages(v)) for v in values))
+        return Score(chat, f"{chat} % of the records are chat messages")
+
+    def meaning(self, value: dict[str, Any]) -> Meaning:
+        """See `Format.meaning`."""
+        if "messages" in value and "role" not in value:
+            inner = [
+                Meaning(_events(mapping(m), f"/messages/{n}"))
+                for n, m in enumerate(blocks(value["messages"]))
+            ]
+            return Meaning([Meta("", "conversation")], nested=inner)
+        return Meaning(_events(value, ""))
+
+    def answer(self, question: Question) -> bytes:
+        """See `Format.answer`."""
+        words = answer_text(question.evidence, question.name)
+        return dumps({"role": "tool", "tool_call_id": question.call_id, "content": words})
+
+
+def _messages(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """The chat messages that a record is, or holds."""
+    if "messages" in value and "role" not in value:
+        inner = blocks(value["messages"])
+        return inner if inner and all(_is_message(m) for m in inner) else []
+    return [value] if _is_message(value) else []
+
+
+def _is_message(value: Any) -> bool:
+    return type(value) is dict and value.get("role") in _ROLES and not _FOREIGN_KEYS & value.keys()
+
+
+def _foreign(message: dict[str, Any]) -> bool:
+    kinds = {text(mapping(b).get("type")) for b in blocks(message.get("content"))}
+    return bool(kinds & _FOREIGN_BLOCKS)
+
+
+def _events(value: dict[str, Any], pointer: str) -> list[Event]:
+    role = text(value.get("role"))
+    content = value.get("content")
+    if role == "tool":
+        call_id = text(value.get("tool_call_id"))
+        return [ToolResult(pointer, call_id, content, placeholder=is_placeholder(content))]
+    events: list[Event] = []
+    for n, call in enumerate(map(mapping, blocks(value.get("tool_calls")))):
+        inner = mapping(call.get("function") or call.get("custom"))
+        arguments = inner.get("arguments", inner.get("input"))
+        fault = argument_fault(arguments) if "function" in call else ""
+        name = text(inner.get("name"))
+        call_pointer = f"{pointer}/tool_calls/{n}"
+        events.append(ToolCall(call_pointer, text(call.get("id")), name, arguments, fault=fault))
+    events.append(Message(f"{pointer}/content", role, content, prompt=role == "user"))
+    return events

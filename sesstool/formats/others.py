@@ -1,0 +1,102 @@
+"""Sessions of agents that sesstool can name but not yet repair.
+
+They are read as bytes and JSON only, so that nothing of theirs is taken for another format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sesstool.formats.base import Format, Question, Score, blocks, mapping, share, text
+from sesstool.formats.events import Meaning, Unknown
+
+_ITEMS = frozenset({"message", "reasoning", "function_call", "function_call_output"})
+_ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
+
+
+class Named(Format):
+    """A format that is known by name only."""
+
+    repairable = False
+
+    def __init__(self, name: str, title: str, matches: Callable[[dict[str, Any]], bool]) -> None:
+        """`matches` says whether a record is of this format."""
+        self.name = name
+        self.title = title
+        self._matches = matches
+
+    def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
+        """See `Format.score`."""
+        matching = share(values, (self._matches(v) for v in values))
+        return Score(matching, f"{matching} % of the records are of {self.title}")
+
+    def meaning(self, value: dict[str, Any]) -> Meaning:
+        """See `Format.meaning`: nothing is known of it."""
+        return Meaning([Unknown("", text(value.get("type")))])
+
+    def answer(self, question: Question) -> bytes:
+        """Never called: such sessions are not repaired."""
+        raise NotImplementedError
+
+
+def _qwen(value: dict[str, Any]) -> bool:
+    return "parts" in mapping(value.get("message")) or value.get("subtype") == "ui_telemetry"
+
+
+def _pi(value: dict[str, Any]) -> bool:
+    if value.get("type") == "session" and "cwd" in value:
+        return True
+    return "parentId" in value and "id" in value and "type" in value and "data" not in value
+
+
+def _copilot(value: dict[str, Any]) -> bool:
+    return "data" in value and "id" in value and "parentId" in value
+
+
+def _gemini(value: dict[str, Any]) -> bool:
+    return (
+        "projectHash" in value
+        or "$set" in value
+        or "$rewindTo" in value
+        or value.get("type") in ("gemini", "model")
+        or ("id" in value and "type" in value and "content" in value and "timestamp" in value)
+    )
+
+
+def _anthropic(value: dict[str, Any]) -> bool:
+    kinds = {text(mapping(b).get("type")) for b in blocks(value.get("content"))}
+    return value.get("role") in ("user", "assistant") and bool(kinds)
+
+
+def _kimi(value: dict[str, Any]) -> bool:
+    return text(value.get("role")).startswith("_")
+
+
+def _responses(value: dict[str, Any]) -> bool:
+    return value.get("type") in _ITEMS and "payload" not in value
+
+
+def _droid(value: dict[str, Any]) -> bool:
+    return value.get("type") == "session_start" or (
+        value.get("type") == "message" and "role" in mapping(value.get("message"))
+    )
+
+
+def _cursor(value: dict[str, Any]) -> bool:
+    return ("role" in value and "message" in value) or value.get("type") == "turn_ended"
+
+
+NAMED: tuple[Format, ...] = (
+    Named("qwen", "Qwen Code or iFlow", _qwen),
+    Named("mycodeagent", "MyCodeAgent", lambda v: "event_id" in v and "event_type" in v),
+    Named("copilot-cli", "Copilot CLI", _copilot),
+    Named("pi", "pi", _pi),
+    Named("gemini", "Gemini CLI", _gemini),
+    Named("droid", "Factory Droid", _droid),
+    Named("kimi", "Kimi CLI", _kimi),
+    Named("cursor", "Cursor agent", _cursor),
+    Named("openai-responses", "OpenAI Responses items", _responses),
+    Named("anthropic-messages", "Anthropic messages", _anthropic),
+)

@@ -1,0 +1,61 @@
+"""The table of formats, and which of them a file is.
+
+Detection looks at records from all over the head of a file, never at the first line alone:
+headers are what damage takes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sesstool.errors import NotASessionError, UsageError
+from sesstool.formats.base import Format
+from sesstool.formats.claude_code import ClaudeCode
+from sesstool.formats.codex import Codex
+from sesstool.formats.openai_chat import OpenAIChat
+from sesstool.formats.others import NAMED
+
+FORMATS: tuple[Format, ...] = (ClaudeCode(), Codex(), OpenAIChat(), *NAMED)
+# Per cent of the sampled records that must be of a format.
+_ENOUGH = 50
+SAMPLE = 64
+
+
+def by_name(name: str) -> Format:
+    """The format of this name. Raises UsageError."""
+    for known in FORMATS:
+        if known.name == name:
+            return known
+    raise UsageError(
+        f"there is no format {name}", hint=f"known: {', '.join(f.name for f in FORMATS)}"
+    )
+
+
+def detect(values: Sequence[dict[str, Any]], path: Path | None, name: str) -> tuple[Format, str]:
+    """The format of a file whose first readable records are `values`, and the reason.
+
+    `name` is for the message. Raises NotASessionError where no format is likely enough.
+    """
+    best, reason, value = None, "", 0
+    for known in FORMATS:
+        score = known.score(values, path)
+        if score.value > value:
+            best, reason, value = known, score.reason, score.value
+    if best is not None and value >= _ENOUGH:
+        return best, reason
+    if not values and path is not None:
+        for known in FORMATS:
+            if known.home(path):
+                return known, f"lies in a home of {known.title}"
+    if not values:
+        raise NotASessionError(
+            f"{name} holds no record that can be read",
+            hint="check that it is the right file: a session is one JSON object a line",
+        )
+    closest = f"; the closest is {best.title} ({value} %)" if best else ""
+    raise NotASessionError(
+        f"{name} is no session that sesstool knows: {len(values)} records looked at{closest}",
+        hint="name the format with --format if you know it",
+    )

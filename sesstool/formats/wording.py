@@ -1,0 +1,53 @@
+"""What sesstool says in a session in place of something that was lost.
+
+Such text is read by a model that decides what to do next, so it claims no more than the file
+proves: a call that may have run is never said not to have run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sesstool.formats.base import Evidence
+
+MARK = "[sesstool]"
+_LOST = {
+    "never started": (
+        "the session was interrupted before this {name} call was started. It did not run."
+    ),
+    "failed": "this {name} call failed; its own result was not recorded.",
+    "uncertain": (
+        "interrupted: no result of this {name} call was recorded. Its outcome is unknown: it may "
+        "have run in part or in full. Inspect what it changed before repeating it."
+    ),
+}
+_PLACEHOLDERS = (
+    MARK,
+    "aborted",
+    "[Tool result missing",
+    "[Tool call interrupted",
+    "[Orphaned tool result",
+    "[Request interrupted by user",
+    "No result provided",
+    "Tool call was interrupted",
+)
+
+
+def answer_text(evidence: Evidence, name: str) -> str:
+    """The text of the result that a repair writes for a call of tool `name`."""
+    if evidence.output and evidence.state in ("completed", "failed"):
+        return evidence.output
+    state = "uncertain" if evidence.state == "completed" else evidence.state
+    return f"{MARK} " + _LOST[state].format(name=name or "tool")
+
+
+def is_placeholder(content: Any) -> bool:
+    """Whether a result was made up by an agent, or by a repair, for one that was lost."""
+    if type(content) is list and content and type(content[0]) is dict:
+        content = content[0].get("text")
+    return type(content) is str and content.startswith(_PLACEHOLDERS)
+
+
+def removed_text(what: str, size: int, sha256: str) -> str:
+    """What stands in place of a block that was taken out."""
+    return f"{MARK} {what} removed: {size} bytes, sha256 {sha256}"

@@ -1,0 +1,267 @@
+"""The tree of a linked session, in columns: some forty bytes a record, whatever it says.
+
+A record names its parent by id. Ids should be unique and parents should come first; where
+they are not, a name means the nearest record above that has it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from sesstool.formats.base import Place
+from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
+from sesstool.records.recover import Record
+
+ROOT, LOST = -1, -2
+USER, ASSISTANT, RESULT, CALL, BOUNDARY, HIDDEN, PROMPT, SUMMARY = (1 << n for n in range(8))
+TALK = USER | ASSISTANT
+
+
+class Graph:
+    """Rows in file order. `up` is a row's parent row, ROOT, or LOST where it is not in the file.
+
+    `lost` maps rows to the parent id that names nothing ("" where a record names no parent at
+    all); `twins` are pairs of a row and the earlier row of the same id; `nameless` the rows
+    without an id. After `finish`, `live` says of each row whether a resume reaches it, `breaks`
+    are rows on the way whose parent is lost, with the row that comes before, and `cycles` rows
+    whose parent closes a circle.
+    """
+
+    def __init__(self) -> None:
+        """Start without rows."""
+        self.up = array("i")
+        self.flags = array("H")
+        self.scope = array("i")
+        self._lines = array("i")
+        self._starts = array("q")
+        self._ends = array("q")
+        self._turns = array("q")
+        self._index: dict[int, int] = {}
+        self._scopes: dict[str, int] = {"": 0}
+        self.lost: dict[int, str] = {}
+        self.twins: list[tuple[int, int]] = []
+        self.nameless: list[int] = []
+        self.breaks: list[tuple[int, int]] = []
+        self.cycles: list[int] = []
+        self.live = bytearray()
+        self.leaf = ROOT
+        self.main = 0
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.up)
+
+    def add(self, record: Record, meaning: Meaning) -> int:
+        """Add a linked record; returns its row."""
+        row = len(self.up)
+        self._lines.append(record.line)
+        self._starts.append(record.start)
+        self._ends.append(record.end)
+        self._turns.append(hash(meaning.turn) if meaning.turn else 0)
+        self.flags.append(_flags(meaning))
+        self.scope.append(self._scopes.setdefault(meaning.scope, len(self._scopes)))
+        if meaning.parent is None:
+            self.up.append(ROOT)
+        else:
+            parent = self._index.get(hash(meaning.parent), LOST)
+            self.up.append(parent)
+            if parent == LOST:
+                self.lost[row] = meaning.parent
+        if not meaning.id:
+            self.nameless.append(row)
+        else:
+            key = hash(meaning.id)
+            earlier = self._index.get(key)
+            if earlier is not None:
+                self.twins.append((row, earlier))
+            self._index[key] = row
+        return row
+
+    def place(self, row: int) -> Place:
+        """Where a row's record stands."""
+        return Place(self._lines[row], self._starts[row], self._ends[row])
+
+    def row_at(self, start: int) -> int:
+        """The row of the record that begins at this byte offset."""
+        return bisect_left(self._starts, start)
+
+    def row_of(self, name: str) -> int | None:
+        """The last row with this id, if there is one."""
+        return self._index.get(hash(name))
+
+    def children(self, row: int, after: int = -1) -> Iterator[int]:
+        """The rows whose parent a row is, from row `after` on."""
+        for other in range(max(row, after) + 1, len(self.up)):
+            if self.up[other] == row:
+                yield other
+
+    def same_turn(self, row: int, other: int) -> bool:
+        """Whether two rows belong to one model answer."""
+        return self._turns[row] != 0 and self._turns[row] == self._turns[other]
+
+    def finish(self, leaf: str | None, leaf_known: bool) -> None:
+        """Resolve parents that came later, choose the leaf and mark what a resume reaches.
+
+        `leaf` is the id that the session itself names as its leaf, where `leaf_known`; None
+        then means that it was rewound to nothing.
+        """
+        for row, name in list(self.lost.items()):
+            later = self._index.get(hash(name))
+            if later is not None:
+                self.up[row] = later
+                del self.lost[row]
+        self._choose_main()
+        self.leaf = self._last_talk()
+        if leaf_known:
+            self.leaf = ROOT if leaf is None else self._index.get(hash(leaf), self.leaf)
+        self.live = bytearray(len(self.up))
+        self._walk()
+        self._rejoin()
+
+    def _choose_main(self) -> None:
+        """A subagent's own file holds sidechain records only: those are its main chain."""
+        if len(self) and not any(s == 0 for s in self.scope):
+            self.main = self.scope[0]
+
+    def _last_talk(self) -> int:
+        for row in range(len(self.up) - 1, -1, -1):
+            if self.scope[row] == self.main and self.flags[row] & TALK:
+                return row
+        return ROOT
+
+    def _walk(self) -> None:
+        """Mark the way from the leaf to the root, over gaps as the newest clients do."""
+        row, forward = self.leaf, ROOT
+        while row >= 0:
+            if self.live[row]:
+                # Going round: only a parent that stands below its child can close a circle.
+                if forward == ROOT:
+                    return
+                self.cycles.append(forward)
+                row, forward = self.before(forward), ROOT
+                continue
+            self.live[row] = 1
+            parent = self.up[row]
+            if parent >= row:
+                forward = row
+            elif parent == LOST:
+                parent = self.before(row)
+                if parent >= 0:
+                    self.breaks.append((row, parent))
+            row = parent
+
+    def before(self, row: int) -> int:
+        """The nearest earlier row of the same scope that says something, ROOT if none."""
+        for other in range(row - 1, -1, -1):
+            if self.scope[other] == self.scope[row]:
+                return other
+        return ROOT
+
+    def _rejoin(self) -> None:
+        """Parallel calls and their results hang beside the way: they are sent all the same."""
+        turns = {self._turns[r] for r in range(len(self.up)) if self.live[r] and self._turns[r]}
+        for row in range(len(self.up)):
+            if self.live[row]:
+                continue
+            if self._turns[row] in turns and self._turns[row]:
+                self.live[row] = 1
+            elif self.flags[row] & RESULT and self.up[row] >= 0:
+                parent = self.up[row]
+                if self.live[parent] and self.flags[parent] & ASSISTANT:
+                    self.live[row] = 1
+
+    def messages(self) -> tuple[int, int]:
+        """How many messages a resume reaches, and how many it should.
+
+        It should reach all of the session itself behind the newest compaction that it reaches.
+        """
+        start = 0
+        for row in range(len(self.up)):
+            if self.live[row] and self.flags[row] & BOUNDARY:
+                start = row
+        reached = present = 0
+        for row in range(start, len(self.up)):
+            if self._counts(row):
+                present += 1
+                reached += self.live[row]
+        return reached, present
+
+    def _counts(self, row: int) -> bool:
+        flags = self.flags[row]
+        return self.scope[row] == self.main and bool(flags & TALK) and not flags & HIDDEN
+
+    def branches(self) -> list[Branch]:
+        """The branches that a resume does not reach, in order of their first row."""
+        owner = array("i", [ROOT]) * len(self.up)
+        found: dict[int, Branch] = {}
+        live_seen = 0
+        for row in range(len(self.up)):
+            if self.live[row]:
+                live_seen += self._counts(row)
+                continue
+            parent = self.up[row]
+            owner[row] = owner[parent] if 0 <= parent < row and owner[parent] >= 0 else row
+            if not self._counts(row):
+                continue
+            branch = found.get(owner[row])
+            if branch is None:
+                branch = found[owner[row]] = Branch(owner[row], parent, row, live_seen)
+            branch.take(row, live_seen)
+        for branch in found.values():
+            branch.live_after = live_seen - branch.live_before
+        return list(found.values())
+
+
+class Branch:
+    """A branch off the live one: `root` and `tip` rows, `fork` the row that it hangs from.
+
+    `switches` counts how often live records were written between its own: where that is not 0,
+    both grew at the same time. `live_after` counts live messages behind its first.
+    """
+
+    __slots__ = (
+        "_seen",
+        "fork",
+        "live_after",
+        "live_before",
+        "messages",
+        "root",
+        "switches",
+        "tip",
+    )
+
+    def __init__(self, root: int, fork: int, tip: int, live_seen: int) -> None:
+        """Begin with the first row that says something."""
+        self.root, self.fork, self.tip = root, fork, tip
+        self.live_before = self._seen = live_seen
+        self.live_after = 0
+        self.messages = self.switches = 0
+
+    def take(self, row: int, live_seen: int) -> None:
+        """Add a row."""
+        self.tip = row
+        self.messages += 1
+        if live_seen > self._seen:
+            self.switches += 1
+        self._seen = live_seen
+
+
+def _flags(meaning: Meaning) -> int:
+    flags = 0
+    for event in meaning.events:
+        kind = type(event)
+        if kind is Message:
+            assert isinstance(event, Message)
+            flags |= ASSISTANT if event.role == "assistant" else USER
+            flags |= HIDDEN if event.hidden else 0
+            flags |= PROMPT if event.prompt else 0
+        elif kind is ToolResult:
+            flags |= RESULT
+        elif kind is ToolCall:
+            flags |= CALL
+        elif kind is Checkpoint:
+            assert isinstance(event, Checkpoint)
+            flags |= SUMMARY if event.summary else BOUNDARY
+    return flags

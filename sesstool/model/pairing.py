@@ -1,0 +1,176 @@
+"""Tool calls and their results: a call arms its id, a result consumes it.
+
+Ids may be used again from turn to turn, so there is no set of ids seen: only calls that are open
+now, and what was answered last under an id. A call that was answered costs three numbers.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from typing import Literal
+
+from sesstool.formats.base import Place
+from sesstool.formats.events import Meaning, Message, ToolCall, ToolResult
+from sesstool.records.recover import Record
+
+
+@dataclass(slots=True)
+class Block:
+    """Calls that stand together, with their results: `end` is the offset behind the last."""
+
+    end: int
+    answered: bool = False
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call. `row` is its record's row in the graph, -1 where there is none."""
+
+    id: str
+    name: str
+    place: Place
+    turn: str
+    scope: str
+    row: int
+    server: bool
+    block: Block
+
+
+@dataclass(slots=True)
+class Result:
+    """A tool result; `alone` says that its record holds nothing else."""
+
+    id: str
+    place: Place
+    scope: str
+    row: int
+    alone: bool
+    server: bool
+    placeholder: bool
+
+
+class Pairing:
+    """Pairs the calls and results of one file, in file order.
+
+    After `finish`: `unanswered` calls, `orphans` (results without a call), `duplicates` (a
+    result and the place of the one before it), `displaced` (a result that stands where it must
+    not, and its call), `twins` (a call under an id that was still open, and the call that
+    opened it).
+    """
+
+    def __init__(self, mode: Literal["direct", "turn", "order"]) -> None:
+        """See `Format.pairing` for the mode."""
+        self._mode = mode
+        self._open: dict[tuple[str, str], Call] = {}
+        self._late: dict[tuple[str, str], Call] = {}
+        self._early: dict[tuple[str, str], Result] = {}
+        self._answered: dict[int, int] = {}
+        self._places = array("q")
+        self._block: Block | None = None
+        self.calls = 0
+        self.unanswered: list[Call] = []
+        self.orphans: list[Result] = []
+        self.duplicates: list[tuple[Result, Place]] = []
+        self.displaced: list[tuple[Result, Call]] = []
+        self.twins: list[tuple[Call, Call]] = []
+
+    def see(self, record: Record, meaning: Meaning, row: int) -> None:
+        """Take the calls and results of one record."""
+        calls = [e for e in meaning.events if type(e) is ToolCall]
+        results = [e for e in meaning.events if type(e) is ToolResult]
+        if not calls and not results:
+            if self._block is not None and any(type(e) is Message for e in meaning.events):
+                self._block = None
+                self._close_block()
+            return
+        if calls:
+            if self._block is None or self._block.answered or self._mode == "direct":
+                self._block = Block(record.end)
+                self._close_block()
+            self._block.end = record.end
+            for call in calls:
+                self._call(_call(call, record, meaning, row, self._block))
+        for result in results:
+            self._result(_result(result, record, meaning, row))
+
+    def finish(self) -> None:
+        """Judge what is left after the last record."""
+        self.unanswered += self._late.values()
+        self.unanswered += self._open.values()
+        self.unanswered.sort(key=lambda call: (call.place.start, call.place.pointer))
+        self.orphans += self._early.values()
+        self.orphans.sort(key=lambda result: result.place.start)
+
+    def _close_block(self) -> None:
+        """Another message: where results must follow directly, they can only come late now."""
+        if self._mode != "direct":
+            return
+        for key, call in self._open.items():
+            stale = self._late.pop(key, None)
+            if stale is not None:
+                self.unanswered.append(stale)
+            self._late[key] = call
+        self._open.clear()
+
+    def _call(self, call: Call) -> None:
+        self.calls += 1
+        key = (call.scope, call.id)
+        if self._mode != "direct" and (early := self._early.pop(key, None)) is not None:
+            if self._mode == "order":
+                self.displaced.append((early, call))
+            self._answer(key, early)
+            return
+        before = self._open.get(key)
+        if before is not None:
+            if self._mode != "turn" or (before.turn and before.turn == call.turn):
+                self.twins.append((call, before))
+                return
+            self.unanswered.append(before)
+        self._open[key] = call
+
+    def _result(self, result: Result) -> None:
+        key = (result.scope, result.id)
+        if key in self._open:
+            del self._open[key]
+            self._answer(key, result)
+        elif key in self._late:
+            self.displaced.append((result, self._late.pop(key)))
+            self._answer(key, result)
+        elif (at := self._answered.get(hash(key))) is not None:
+            line, start, end = self._places[at : at + 3]
+            self.duplicates.append((result, Place(line, start, end)))
+        elif self._mode != "direct" and key not in self._early:
+            self._early[key] = result
+        else:
+            self.orphans.append(result)
+
+    def _answer(self, key: tuple[str, str], result: Result) -> None:
+        if self._block is not None:
+            self._block.end = max(self._block.end, result.place.end)
+            self._block.answered = True
+        self._answered[hash(key)] = len(self._places)
+        self._places.extend(result.place[:3])
+
+
+def _call(event: ToolCall, record: Record, meaning: Meaning, row: int, block: Block) -> Call:
+    place = Place(record.line, record.start, record.end, event.pointer)
+    return Call(event.id, event.name, place, meaning.turn, meaning.scope, row, event.server, block)
+
+
+def _result(event: ToolResult, record: Record, meaning: Meaning, row: int) -> Result:
+    place = Place(record.line, record.start, record.end, event.pointer)
+    blocks = sum(type(e) is ToolResult for e in meaning.events)
+    alone = blocks == 1 and not _has_words(meaning)
+    return Result(event.id, place, meaning.scope, row, alone, event.server, event.placeholder)
+
+
+def _has_words(meaning: Meaning) -> bool:
+    """Whether the record says something beside its results."""
+    for event in meaning.events:
+        if type(event) is Message and type(event.content) is list:
+            return any(
+                type(b) is dict and not str(b.get("type")).endswith("tool_result")
+                for b in event.content
+            )
+    return False

@@ -1,0 +1,174 @@
+"""`Session`: one conversation, built in one pass over its records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sesstool.formats.base import Format, Place
+from sesstool.formats.events import Checkpoint, Meaning, Message, StateChange
+from sesstool.formats.registry import SAMPLE, by_name, detect
+from sesstool.model.graph import Graph
+from sesstool.model.pairing import Pairing
+from sesstool.records.heal import heal
+from sesstool.records.recover import Record, records, utf16
+from sesstool.records.source import Source
+
+
+class Session:
+    """One conversation with what is known of it.
+
+    Counts and `graph`, `pairing`, `tracker` are filled by `read`, which must be exhausted
+    before they are looked at. `messages` counts what people and models said, `reached` how
+    much of it a resume sends.
+    """
+
+    def __init__(self, source: Source, form: Format, reason: str) -> None:
+        """Use `open_session`."""
+        self.source = source
+        self.format = form
+        self.reason = reason
+        self.records = 0
+        self.id = form.session_id(source.path) if source.path else ""
+        self.cwd = self.version = self.model = ""
+        self.first_time = self.last_time = ""
+        self.graph: Graph | None = Graph() if form.linked else None
+        self.pairing = Pairing(form.pairing)
+        self.tracker = form.tracker(source.path)
+        self._linear = _Linear()
+        self._leaf: str | None = None
+        self._leaf_row = -1
+
+    def read(self) -> Iterator[tuple[Record, Meaning | None]]:
+        """The records with their meaning, None for fragments; builds the session on the way."""
+        for record in records(self.source):
+            if record.value is None:
+                self.tracker.fragment(record)
+                yield record, None
+                continue
+            meaning = self.format.meaning(record.value)
+            self.see(record, meaning)
+            yield record, meaning
+        self.pairing.finish()
+        if self.graph is not None:
+            known = self._leaf_row == len(self.graph) and self._leaf_row >= 0
+            self.graph.finish(self._leaf, known)
+
+    def see(self, record: Record, meaning: Meaning) -> None:
+        """Take in one record."""
+        self.records += 1
+        row = -1
+        if self.graph is None:
+            self._linear.see(meaning)
+        elif meaning.linked:
+            row = self.graph.add(record, meaning)
+        self.pairing.see(record, meaning, row)
+        self.tracker.see(record, meaning)
+        self._about(meaning)
+
+    def _about(self, meaning: Meaning) -> None:
+        self.id = self.id or meaning.session
+        self.cwd = self.cwd or meaning.cwd
+        self.version = meaning.version or self.version
+        self.model = meaning.model or self.model
+        if meaning.time:
+            self.first_time = self.first_time or meaning.time
+            self.last_time = max(self.last_time, meaning.time)
+        for event in meaning.events:
+            if type(event) is StateChange and event.name == "leaf":
+                self._leaf_change(event.value)
+
+    def _leaf_change(self, value: dict[str, Any]) -> None:
+        """A rewind names a leaf; it counts as long as no record follows it."""
+        if self.graph is not None and (value.get("explicit") or value.get("rewound")):
+            leaf = value.get("leafUuid")
+            self._leaf = leaf if type(leaf) is str else None
+            self._leaf_row = len(self.graph)
+
+    def messages(self) -> tuple[int, int]:
+        """How many messages a resume sends, and how many there are for it to send."""
+        return self.graph.messages() if self.graph is not None else self._linear.messages()
+
+    def reaches(self, row: int, place: Place) -> bool:
+        """Whether a resume reaches a record."""
+        if self.graph is None or row < 0:
+            return place.start >= 0
+        return bool(self.graph.live[row])
+
+    def value(self, place: Place) -> dict[str, Any]:
+        """The decoded record at a place, read again."""
+        raw = self.source.read(place.start, place.end)
+        value, _ = heal(raw, place.start)
+        return value if type(value) is dict else {}
+
+
+class _Linear:
+    """Counts of a session without a tree: a compaction or a rollback takes messages away."""
+
+    def __init__(self) -> None:
+        self._turns: list[int] = []
+        self._count = 0
+
+    def see(self, meaning: Meaning) -> None:
+        for event in meaning.events:
+            kind = type(event)
+            if kind is Message:
+                assert isinstance(event, Message)
+                if event.prompt:
+                    self._turns.append(self._count)
+                self._count += event.role in ("user", "assistant")
+            elif kind is Checkpoint and getattr(event, "summary", False):
+                self._count, self._turns = 0, []
+            elif kind is StateChange and getattr(event, "name", "") == "rollback":
+                self._roll_back(getattr(event, "value", 0))
+
+    def _roll_back(self, turns: Any) -> None:
+        if type(turns) is int and 0 < turns <= len(self._turns):
+            self._count = self._turns[-turns]
+            del self._turns[-turns:]
+
+    def messages(self) -> tuple[int, int]:
+        return self._count, self._count
+
+
+def open_session(source: Source, format_name: str = "") -> Session:
+    """The session that a source holds, not yet read.
+
+    The format is detected unless it is named. Raises NotASessionError.
+    """
+    if format_name:
+        return Session(source, by_name(format_name), "named by the user")
+    values = [v for r in islice(_head(source), SAMPLE) if (v := r.value)]
+    form, reason = detect(values, source.path, source.name)
+    return Session(source, form, reason)
+
+
+def _head(source: Source) -> Iterator[Record]:
+    """Records of the head of a source, also of one in UTF-16."""
+    encoding = utf16(source.read(0, 256))
+    if not encoding:
+        return records(source)
+    return records(_Text(source, encoding))
+
+
+class _Text:
+    """The head of a UTF-16 source as UTF-8, for detection only."""
+
+    def __init__(self, source: Source, encoding: str) -> None:
+        self.name, self.path, self.codec = source.name, source.path, source.codec
+        head = source.read(0, 1 << 20)
+        self._data = head.decode(encoding, "ignore").lstrip("\ufeff").encode("utf-8", "ignore")
+        self.size = len(self._data)
+
+    def read(self, start: int, end: int) -> bytes:
+        return self._data[start:end]
+
+    def chunks(self) -> Iterator[bytes]:
+        yield self._data
+
+
+def path_of(source: Source) -> str:
+    """The name of a source for findings."""
+    return str(source.path) if isinstance(source.path, Path) else source.name

@@ -1,0 +1,1 @@
+"""Bytes, physical lines and records: reading them whole, and changing them safely."""

@@ -1,0 +1,204 @@
+"""Strict JSON out of one record that a lenient scan found whole.
+
+Each fault inside the record becomes a `Defect` with the edits that mend it. Structure first:
+what is no JSON at all is `recover`'s matter.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from sesstool.records.edits import Edit, EditSet
+
+_PART = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^"]++', re.DOTALL)
+_ESCAPE = re.compile(rb"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_CONTROL = re.compile(rb"[\x01-\x1f]")
+_NUL = re.compile(rb"\x00+")
+_BREAK = re.compile(rb"[ \t\r]*\n[ \t\r\n]*")
+_BARE_CONSTANT = re.compile(rb"-?\b(?:NaN|Infinity)\b")
+_TRAILING_COMMA = re.compile(rb",(?=[ \t\r\n]*[}\]])")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
+
+
+class Kind(StrEnum):
+    """What can be wrong with a line or with the bytes of a record."""
+
+    BOM = "bom"
+    UTF16 = "utf-16"
+    BLANK = "blank-line"
+    CRLF = "crlf"
+    NO_NEWLINE = "missing-final-newline"
+    NUL = "nul-bytes"
+    GLUED = "glued-records"
+    TORN = "torn-record"
+    TORN_TAIL = "truncated-tail"
+    NOISE = "noise-line"
+    MERGE_MARKER = "merge-marker"
+    BROKEN = "broken-record"
+    PRETTY = "pretty-printed"
+    ARRAY = "json-array"
+    CONTROL = "control-character"
+    INVALID_UTF8 = "invalid-utf8"
+    SURROGATE = "lone-surrogate"
+    NONSTRICT = "nonstrict-json"
+    NOT_OBJECT = "not-an-object"
+    TOO_DEEP = "too-deep"
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One fault in the bytes [start, end) of a source, and the edits that mend it.
+
+    `count` is how many times it occurs there. No edits means that nobody can tell how to mend
+    it.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    edits: tuple[Edit, ...] = ()
+    count: int = 1
+
+
+def decode(raw: bytes) -> Any:
+    """The value of a strict JSON text. Raises ValueError."""
+    return orjson.loads(raw)
+
+
+def heal(raw: bytes, start: int) -> tuple[Any, list[Defect]]:
+    """The value of a record and its defects; `start` is the record's offset in the source.
+
+    Raises ValueError where the bytes are no JSON even after every repair.
+    """
+    defects = [d for look in _LOOKS if (d := look(raw)) is not None]
+    healed = EditSet(e for d in defects for e in d.edits).apply(raw)
+    try:
+        value = decode(healed)
+    except ValueError:
+        try:
+            value = json.loads(healed)
+        except RecursionError:
+            value = {}
+            defects.append(Defect(Kind.TOO_DEEP, 0, len(raw)))
+    return value, [_moved(d, start) for d in defects]
+
+
+def _moved(defect: Defect, by: int) -> Defect:
+    edits = tuple(e.shifted(by) for e in defect.edits)
+    return Defect(defect.kind, defect.start + by, defect.end + by, edits, defect.count)
+
+
+def _defect(kind: Kind, edits: list[Edit]) -> Defect | None:
+    if not edits:
+        return None
+    return Defect(kind, edits[0].start, edits[-1].end, tuple(edits), len(edits))
+
+
+def _parts(raw: bytes) -> Iterator[tuple[int, bytes, bool]]:
+    """Offset and bytes of each string and of what stands between, and which of both it is."""
+    for found in _PART.finditer(raw):
+        yield found.start(), found.group(), found.group().startswith(b'"')
+
+
+def _nul(raw: bytes) -> Defect | None:
+    return _defect(Kind.NUL, [Edit(f.start(), f.end()) for f in _NUL.finditer(raw)])
+
+
+def _line_breaks(raw: bytes) -> Defect | None:
+    """Line breaks inside the record: escaped in strings, taken out between tokens."""
+    edits, in_string = [], False
+    for at, part, is_string in _parts(raw):
+        if is_string:
+            breaks = [i for i, byte in enumerate(part) if byte == ord("\n")]
+            edits += [Edit(at + i, at + i + 1, b"\\n") for i in breaks]
+            in_string = in_string or bool(breaks)
+        else:
+            edits += [Edit(at + f.start(), at + f.end()) for f in _BREAK.finditer(part)]
+    return _defect(Kind.BROKEN if in_string else Kind.PRETTY, edits)
+
+
+def _controls(raw: bytes) -> Defect | None:
+    """Other raw control characters in strings: escaped."""
+    edits = [
+        Edit(at + f.start(), at + f.end(), json.dumps(f.group().decode())[1:-1].encode())
+        for at, part, is_string in _parts(raw)
+        if is_string
+        for f in _CONTROL.finditer(part)
+        if f.group() != b"\n"
+    ]
+    return _defect(Kind.CONTROL, edits)
+
+
+def _invalid_utf8(raw: bytes) -> Defect | None:
+    """Bytes that are no UTF-8: one replacement character for each run."""
+    edits: list[Edit] = []
+    at = 0
+    while True:
+        try:
+            raw[at:].decode()
+        except UnicodeDecodeError as error:
+            start, end = at + error.start, at + error.end
+            if edits and edits[-1].end == start:
+                edits[-1] = Edit(edits[-1].start, end, _REPLACEMENT)
+            else:
+                edits.append(Edit(start, end, _REPLACEMENT))
+            at = end
+        else:
+            return _defect(Kind.INVALID_UTF8, edits)
+
+
+def _surrogates(raw: bytes) -> Defect | None:
+    r"""Escapes of half a character (\ud83c alone): U+FFFD in their place."""
+    edits: list[Edit] = []
+    high: Edit | None = None
+    for at, part, is_string in _parts(raw):
+        if not is_string or b"\\u" not in part:
+            continue
+        for found in _ESCAPE.finditer(part):
+            code = int(found.group(1)[1:], 16) if len(found.group(1)) > 1 else 0
+            here = Edit(at + found.start(), at + found.end(), b"\\ufffd")
+            if 0xDC00 <= code < 0xE000:
+                if high is not None and high.end == here.start:
+                    edits.pop()
+                else:
+                    edits.append(here)
+            high = here if 0xD800 <= code < 0xDC00 else None
+            if high is not None:
+                edits.append(high)
+    return _defect(Kind.SURROGATE, edits)
+
+
+def _nonstrict(raw: bytes) -> Defect | None:
+    """NaN and Infinity, trailing commas, and a backslash that escapes nothing."""
+    edits = []
+    for at, part, is_string in _parts(raw):
+        if is_string:
+            edits += [
+                Edit(at + f.start(), at + f.start() + 1, b"\\\\")
+                for f in _ESCAPE.finditer(part)
+                if len(f.group(1)) == 1 and f.group(1) not in b'"\\/bfnrt'
+            ]
+        else:
+            found = [
+                Edit(at + f.start(), at + f.end(), b"null") for f in _BARE_CONSTANT.finditer(part)
+            ]
+            found += [Edit(at + f.start(), at + f.end()) for f in _TRAILING_COMMA.finditer(part)]
+            edits += sorted(found)
+    return _defect(Kind.NONSTRICT, edits)
+
+
+_LOOKS: tuple[Callable[[bytes], Defect | None], ...] = (
+    _nul,
+    _line_breaks,
+    _controls,
+    _invalid_utf8,
+    _surrogates,
+    _nonstrict,
+)

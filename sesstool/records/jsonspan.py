@@ -1,0 +1,240 @@
+"""JSON as bytes: where a value lies, and how far a text still is JSON.
+
+A decoder says what a record holds but not where, and stops at the first fault. `Scanner` finds
+the extent of a value in a text that may be cut or glued; `locate` maps a JSON pointer to a byte
+span. Both accept what a lenient reader would (NUL as white space, raw control characters in
+strings, trailing commas), for they look for extents: what is strict is judged afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import Enum
+from typing import NamedTuple
+
+_SPACE = re.compile(rb"[ \t\r\n\x00]*+")
+_TOKEN = re.compile(
+    rb'(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+")'
+    rb"|(?P<mark>[{}\[\],:])"
+    rb"|(?P<scalar>-?[0-9][0-9eE+.\-]*+|true|false|null|NaN|-?Infinity)",
+    re.DOTALL,
+)
+_SCALARS = (b"true", b"false", b"null", b"NaN", b"Infinity", b"-Infinity")
+_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]', re.DOTALL)
+_OPEN_OBJECT = ord("{")
+
+
+class Status(Enum):
+    """How a scan ended."""
+
+    DONE = "the value is whole"
+    MORE = "the text ends inside the value"
+    FAILED = "the text stops being JSON"
+
+
+class _Expect(Enum):
+    VALUE = 0
+    VALUE_OR_END = 1
+    KEY_OR_END = 2
+    COLON = 3
+    COMMA_OR_END = 4
+
+
+class Scanner:
+    """Finds where the JSON value that begins at `start` of a text ends.
+
+    After `run`: `at` is the offset behind the value (DONE), of the byte that cannot be JSON
+    (FAILED) or of the token that the text cuts (MORE); `token` is the offset of the last token
+    read; `closed` is the span of the object that was closed last.
+    """
+
+    __slots__ = ("_expect", "_stack", "at", "closed", "token")
+
+    def __init__(self, start: int = 0) -> None:
+        """Begin at an offset."""
+        self.at = start
+        self.token = start
+        self.closed = (start, start)
+        self._stack: list[tuple[int, int]] = []
+        self._expect = _Expect.VALUE
+
+    def run(self, data: bytes) -> Status:
+        """Scan on; `data` is the text so far, grown at its end since the last call."""
+        while True:
+            space = _SPACE.match(data, self.at)
+            self.at = space.end() if space else self.at
+            found = _TOKEN.match(data, self.at)
+            if found is None:
+                return Status.MORE if _may_grow(data, self.at) else Status.FAILED
+            kind = found.lastgroup
+            if kind == "scalar" and found.end() == len(data) and self._stack:
+                return Status.MORE
+            if not self._take(kind or "", data[self.at]):
+                return Status.FAILED
+            self.token, self.at = self.at, found.end()
+            if not self._stack and self._expect is _Expect.COMMA_OR_END:
+                return Status.DONE
+
+    def _take(self, kind: str, byte: int) -> bool:
+        """Whether the token may stand here; moves the state on if so."""
+        expect = self._expect
+        takes_value = expect in (_Expect.VALUE, _Expect.VALUE_OR_END)
+        if kind == "string" and expect is _Expect.KEY_OR_END:
+            self._expect = _Expect.COLON
+        elif kind in ("string", "scalar"):
+            if not takes_value:
+                return False
+            self._expect = _Expect.COMMA_OR_END
+        elif byte in b"{[":
+            if not takes_value:
+                return False
+            self._stack.append((byte, self.at))
+            self._expect = _Expect.KEY_OR_END if byte == _OPEN_OBJECT else _Expect.VALUE_OR_END
+        elif byte in b"}]":
+            return self._close(byte)
+        elif byte == ord(":"):
+            if expect is not _Expect.COLON:
+                return False
+            self._expect = _Expect.VALUE
+        else:
+            if expect is not _Expect.COMMA_OR_END or not self._stack:
+                return False
+            in_object = self._stack[-1][0] == _OPEN_OBJECT
+            self._expect = _Expect.KEY_OR_END if in_object else _Expect.VALUE_OR_END
+        return True
+
+    def _close(self, byte: int) -> bool:
+        if not self._stack:
+            return False
+        opened, start = self._stack[-1]
+        wanted, empty = (
+            (ord("}"), _Expect.KEY_OR_END)
+            if opened == _OPEN_OBJECT
+            else (ord("]"), _Expect.VALUE_OR_END)
+        )
+        if byte != wanted or self._expect not in (_Expect.COMMA_OR_END, empty):
+            return False
+        self._stack.pop()
+        if opened == _OPEN_OBJECT:
+            self.closed = (start, self.at + 1)
+        self._expect = _Expect.COMMA_OR_END
+        return True
+
+
+def _may_grow(data: bytes, at: int) -> bool:
+    """Whether what stands from `at` to the end of the text may be the start of a token."""
+    if at >= len(data) or data[at] == ord('"'):
+        return True
+    rest = data[at : at + 10]
+    return at + len(rest) == len(data) and (
+        rest == b"-" or any(scalar.startswith(rest) for scalar in _SCALARS)
+    )
+
+
+class Member(NamedTuple):
+    """Where a value lies: `start`, `end`, and for a member of an object its key's offset.
+
+    `key` is -1 for an item of an array and for the whole text.
+    """
+
+    start: int
+    end: int
+    key: int = -1
+
+
+def skip(data: bytes, at: int) -> int:
+    """The offset behind the (valid) JSON value that begins at `at`."""
+    if data[at] not in b"{[":
+        found = _TOKEN.match(data, at)
+        return found.end() if found else len(data)
+    depth = 0
+    for found in _BRACKET.finditer(data, at):
+        byte = data[found.start()]
+        if byte in b"{[":
+            depth += 1
+        elif byte in b"}]":
+            depth -= 1
+            if depth == 0:
+                return found.end()
+    return len(data)
+
+
+def members(data: bytes, at: int) -> list[tuple[str, Member]]:
+    """The members of the valid JSON object or array at `at`, by key or index, in order."""
+    found: list[tuple[str, Member]] = []
+    in_object = data[at] == _OPEN_OBJECT
+    at = _next(data, at + 1)
+    while at < len(data) and data[at] not in b"}]":
+        key, name = -1, str(len(found))
+        if in_object:
+            key, end = at, skip(data, at)
+            name = _key(data[at:end])
+            at = _next(data, _next(data, end) + 1)
+        end = skip(data, at)
+        found.append((name, Member(at, end, key)))
+        at = _next(data, end)
+        if at < len(data) and data[at] == ord(","):
+            at = _next(data, at + 1)
+    return found
+
+
+def _key(raw: bytes) -> str:
+    text = raw.decode("utf-8", "surrogateescape")
+    try:
+        return str(json.loads(text, strict=False))
+    except ValueError:
+        return text[1:-1]
+
+
+def _next(data: bytes, at: int) -> int:
+    space = _SPACE.match(data, at)
+    return space.end() if space else at
+
+
+def locate(data: bytes, pointer: str) -> Member | None:
+    """Where the value that an RFC 6901 JSON pointer names lies in a valid JSON text.
+
+    A key that stands twice means its last value, as decoders take it. None where there is none.
+    """
+    start = _next(data, 0)
+    here = Member(start, skip(data, start))
+    for part in parts(pointer):
+        if data[here.start] not in b"{[":
+            return None
+        inner = [member for name, member in members(data, here.start) if name == part]
+        if not inner:
+            return None
+        here = inner[-1]
+    return here
+
+
+def parts(pointer: str) -> list[str]:
+    """The unescaped parts of an RFC 6901 JSON pointer."""
+    return [p.replace("~1", "/").replace("~0", "~") for p in pointer.split("/")[1:]]
+
+
+def join(*names: str | int) -> str:
+    """The RFC 6901 JSON pointer made of these keys and indexes."""
+    return "".join("/" + str(n).replace("~", "~0").replace("/", "~1") for n in names)
+
+
+def without(data: bytes, member: Member) -> tuple[int, int]:
+    """The span to delete so that a member or item goes, together with one comma."""
+    start = member.start if member.key < 0 else member.key
+    after = _next(data, member.end)
+    if data[after : after + 1] == b",":
+        return start, _next(data, after + 1)
+    before = start
+    while before > 0 and data[before - 1] in b" \t\r\n":
+        before -= 1
+    if before > 0 and data[before - 1] == ord(","):
+        return before - 1, member.end
+    return start, member.end
+
+
+def dumps(value: object) -> bytes:
+    """Compact JSON in UTF-8, as the agents write it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(
+        "utf-8", "surrogatepass"
+    )

@@ -1,0 +1,50 @@
+"""Cut bytes into physical lines. A line ends at LF (0x0A) and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sesstool.records.source import Source
+
+
+class Line(NamedTuple):
+    """One physical line: its number from 1, byte offset, bytes without LF, whether LF ends it."""
+
+    number: int
+    start: int
+    text: bytes
+    ended: bool
+
+    @property
+    def end(self) -> int:
+        """The offset just behind the text, where the LF stands if there is one."""
+        return self.start + len(self.text)
+
+    @property
+    def next(self) -> int:
+        """The offset of the next line."""
+        return self.start + len(self.text) + self.ended
+
+
+def lines(source: Source) -> Iterator[Line]:
+    """The physical lines of a source; memory grows with the longest one only."""
+    number, start = 1, 0
+    held: list[bytes] = []
+    for chunk in source.chunks():
+        first, *rest = chunk.split(b"\n")
+        held.append(first)
+        if not rest:
+            continue
+        text = b"".join(held)
+        yield Line(number, start, text, ended=True)
+        number += 1
+        start += len(text) + 1
+        for text in rest[:-1]:
+            yield Line(number, start, text, ended=True)
+            number += 1
+            start += len(text) + 1
+        held = [rest[-1]]
+    text = b"".join(held)
+    if text:
+        yield Line(number, start, text, ended=False)

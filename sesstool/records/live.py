@@ -1,0 +1,199 @@
+"""Who is writing this file: leases, open descriptors, locks and processes.
+
+Nothing here waits, takes a lock, or keeps a file open. Where the system cannot tell, as on
+macOS and Windows, only locks and the time of the last write are left to judge by.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import struct
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sesstool.errors import InputError
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment] # Windows has none
+
+_PROC = Path("/proc")
+_DEAD = "ZX"
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Somebody who writes to a file. `description` completes "the session is in use: …"."""
+
+    description: str
+
+
+def find_writer(path: Path, *, recent_seconds: float | None) -> Writer | None:
+    """Who has the file open for writing, or wrote it within `recent_seconds`; else None.
+
+    This process does not count, nor does one that only reads. In doubt there is a writer.
+    Raises InputError where the path cannot be looked at.
+    """
+    try:
+        now = path.stat()
+        free = _free_of_writers(path)
+        holders = [] if free else _writers(now)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"cannot open {path}: {reason}") from error
+    others = [pid for pid in holders if pid != os.getpid()]
+    if others:
+        return Writer(f"process {others[0]}{_name(others[0])} has it open for writing")
+    if free is False and not holders:
+        return Writer("a process that cannot be seen from here has it open for writing")
+    if not _PROC.exists() and lock_is_held(path):
+        return Writer("another process holds a lock on it")
+    age = time.time() - now.st_mtime
+    if recent_seconds is not None and age < recent_seconds:
+        when = f"{age:.0f} seconds ago" if age >= 0 else "at a time that is yet to come"
+        return Writer(f"it was last written {when}")
+    return None
+
+
+def lock_is_held(path: Path) -> bool:
+    """Whether a process holds a lock on the file; it is never taken to find out.
+
+    False where the file is missing or the system cannot tell.
+    """
+    try:
+        inode = path.stat().st_ino
+        table = (_PROC / "locks").read_text()
+    except OSError:
+        return _darwin_lock_is_held(path)
+    # The device is left out: on btrfs and overlay the table names another one than stat does.
+    return any(
+        fields[1] in ("POSIX", "FLOCK", "OFDLCK") and fields[5].endswith(f":{inode}")
+        for fields in map(str.split, table.splitlines())
+        if len(fields) >= 6
+    )
+
+
+def process_alive(pid: int, started: str | None = None) -> bool:
+    """Whether the process runs; a zombie does not.
+
+    `started` is its start time as in field 22 of /proc/PID/stat: another process that has the
+    number now is not the one asked for. It counts only where /proc tells it.
+    """
+    if pid <= 0:
+        return False
+    try:
+        text = (_PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return _answers(pid)
+    # The name before the last parenthesis may itself hold blanks and parentheses.
+    fields = text.rpartition(")")[2].split()
+    return fields[0] not in _DEAD and started in (None, fields[19])
+
+
+@contextmanager
+def openers_held_off(descriptor: int) -> Iterator[None]:
+    """Make every other process that opens the file wait, where the system can do that.
+
+    Linux does, unless somebody has it open already. The wait ends with the block or after 45
+    seconds. Inside the block this process must not open the file a second time.
+    """
+    try:
+        _lease(descriptor, "F_WRLCK")
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # the system took it back after 45 seconds
+            _lease(descriptor, "F_UNLCK")
+
+
+def _free_of_writers(path: Path) -> bool | None:
+    """Whether nobody at all has the file open for writing; None where it cannot be known.
+
+    Linux grants a read lease exactly then, and so sees through containers and users.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        _lease(descriptor, "F_RDLCK")
+    except OSError as error:
+        return False if error.errno == errno.EAGAIN else None
+    finally:
+        os.close(descriptor)  # gives the lease back
+    return True
+
+
+def _lease(descriptor: int, kind: str) -> None:
+    """Take or give back a lease. Raises OSError, also where there are none."""
+    if not hasattr(fcntl, "F_SETLEASE"):
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+    # An opener is announced by SIGIO, which would end the process; SIGURG is ignored.
+    fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, getattr(fcntl, kind))
+
+
+def _writers(file: os.stat_result) -> list[int]:
+    """The processes that have the file open for writing, as far as /proc shows them."""
+    found = []
+    for process in _PROC.glob("[0-9]*"):
+        try:
+            descriptors = list((process / "fd").iterdir())
+        except OSError:
+            continue  # it ended, or belongs to another user
+        if any(_writes(descriptor, file) for descriptor in descriptors):
+            found.append(int(process.name))
+    return found
+
+
+def _writes(descriptor: Path, file: os.stat_result) -> bool:
+    try:
+        if not os.path.samestat(descriptor.stat(), file):
+            return False
+        info = (descriptor.parent.parent / "fdinfo" / descriptor.name).read_text()
+    except OSError:
+        return False  # closed in the meantime
+    flags = next(line.split()[1] for line in info.splitlines() if line.startswith("flags:"))
+    return int(flags, 8) & os.O_ACCMODE != os.O_RDONLY
+
+
+def _name(pid: int) -> str:
+    """The name of a process in parentheses, or "" where it has ended."""
+    try:
+        name = (_PROC / str(pid) / "comm").read_text().strip()
+    except OSError:
+        return ""
+    return f" ({''.join(c for c in name if c.isprintable())})"
+
+
+def _answers(pid: int) -> bool:
+    """Whether a process has this number, asked with the signal that does nothing."""
+    if os.name == "nt":
+        return True  # there it would end the process
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # it belongs to another user
+    return True
+
+
+def _darwin_lock_is_held(path: Path) -> bool:
+    """Ask the file itself, on the one system that tells of flock in this way too."""
+    if sys.platform != "darwin":
+        return False
+    wanted = struct.pack("qqihh", 0, 0, 0, fcntl.F_WRLCK, os.SEEK_SET)
+    try:
+        with path.open("rb") as handle:
+            found = fcntl.fcntl(handle, fcntl.F_GETLK, wanted)
+    except OSError:
+        return False
+    return bool(struct.unpack("qqihh", found)[3] != fcntl.F_UNLCK)

@@ -1,0 +1,399 @@
+"""Records out of bytes, however damaged: what a line still holds, and what is left over.
+
+A sound line is decoded and done. A damaged one is taken apart: whole records are found in it,
+records that a raw newline broke are joined with the lines that follow, and every byte that
+belongs to no record becomes a fragment: a `Record` without a value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from sesstool.records.edits import Edit
+from sesstool.records.heal import Defect, Kind, decode, heal
+from sesstool.records.jsonspan import Scanner, Status
+from sesstool.records.lines import Line, lines
+from sesstool.records.source import Source
+
+_BOM = b"\xef\xbb\xbf"
+_WIDE_MARKS = (
+    (b"\xff\xfe\0\0", "utf-32"),
+    (b"\0\0\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+_BLANK = b" \t\r\n\x00"
+_ARRAY_MARKS = b"[],"
+_MERGE_MARKER = re.compile(rb"(?:<{7}|\|{7}|>{7})(?: .*)?|={7}")
+_RECORD_START = re.compile(rb'\{[ \t]*"')
+# How many lines of the head tell what the records of a file look like.
+_HEAD_LINES = 32
+# A record broken by newlines is joined up to this size, in bytes.
+_JOIN_LIMIT = 64 << 20
+
+
+@dataclass(slots=True)
+class Record:
+    """One record: bytes [start, end) of the source, from line `line` on.
+
+    `value` is the decoded object; None marks a fragment, which has a defect that says what it
+    is. `raw` are the bytes as they stand in the source.
+    """
+
+    line: int
+    start: int
+    end: int
+    raw: bytes
+    value: dict[str, Any] | None
+    defects: list[Defect] = field(default_factory=list)
+
+
+def records(source: Source) -> Iterator[Record]:
+    """The records and fragments of a source in file order."""
+    encoding = utf16(source.read(0, 256))
+    if encoding:
+        yield Record(1, 0, source.size, b"", None, [Defect(Kind.UTF16, 0, source.size)])
+        return
+    yield from _Reader(source).run()
+
+
+def utf16(head: bytes) -> str:
+    """The Python name of the UTF-16 (or UTF-32) encoding that the first bytes show, or ""."""
+    for mark, name in _WIDE_MARKS:
+        if head.startswith(mark):
+            return name
+    # Without a mark: JSON begins with ASCII, whose other byte is NUL.
+    if len(head) >= 4 and head[0] in b"{[" and head[1] == 0 and head[2] and not head[3]:
+        return "utf-16-le"
+    if len(head) >= 4 and not head[0] and head[1] in b"{[" and not head[2] and head[3]:
+        return "utf-16-be"
+    return ""
+
+
+class _Reader:
+    """Reads one source; knows what its records look like so far."""
+
+    def __init__(self, source: Source) -> None:
+        self._lines = lines(source)
+        self._ahead: deque[Line] = deque()
+        self._first_keys: set[str] = set()
+        self._keys: set[str] = set()
+        self._in_array: bool | None = None
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Learn from the sound lines of the head, for the very first may be damaged."""
+        self._ahead.extend(islice(self._lines, _HEAD_LINES))
+        for line in self._ahead:
+            try:
+                value = decode(line.text)
+            except ValueError:
+                continue
+            if type(value) is dict and value:
+                self._learn(value)
+
+    def run(self) -> Iterator[Record]:
+        while (line := self._next()) is not None:
+            try:
+                value = decode(line.text)
+            except ValueError:
+                yield from self._damaged(line)
+                continue
+            if type(value) is dict and value:
+                record = Record(line.number, line.start, line.end, line.text, value)
+                if line.text.endswith(b"\r"):
+                    _strip_return(record)
+                if not line.ended:
+                    record.defects.append(_no_newline(line))
+                yield record
+            else:
+                yield from self._damaged(line)
+
+    def _next(self) -> Line | None:
+        return self._ahead.popleft() if self._ahead else next(self._lines, None)
+
+    def _learn(self, value: dict[str, Any]) -> None:
+        self._first_keys.add(next(iter(value)))
+        self._keys.update(value)
+
+    def _sibling(self, value: Any) -> bool:
+        """Whether a value looks like a record of this file, and not like a part of one."""
+        if type(value) is not dict or not value:
+            return False
+        if not self._keys:
+            return len(value) > 1
+        return next(iter(value)) in self._first_keys or len(self._keys & value.keys()) > 2
+
+    def _damaged(self, line: Line) -> Iterator[Record]:
+        """The records and fragments of a line that is not simply one record."""
+        block = _Block(line)
+        while block.at < len(block.text):
+            byte = block.text[block.at]
+            if byte in _BLANK:
+                block.at += 1
+            elif block.text.startswith(_BOM, block.at):
+                block.mark(Kind.BOM, block.at + len(_BOM))
+            elif byte == ord("{"):
+                self._object(block)
+            elif byte in _ARRAY_MARKS and self._array_mark(block):
+                block.mark(Kind.ARRAY, block.at + 1)
+            else:
+                self._noise(block)
+        for record in block.records():
+            if record.value and not self._keys:
+                self._learn(record.value)
+            yield record
+
+    def _array_mark(self, block: _Block) -> bool:
+        """Whether `[`, `,` or `]` here belongs to an array that holds the records."""
+        if self._in_array is None:
+            # Only the first byte that is not blank can open such an array.
+            self._in_array = (
+                block.first.number == 1 and block.text[block.at] == ord("[") and not block.gaps
+            )
+            rest = block.text[block.at + 1 :].lstrip(_BLANK)
+            self._in_array = self._in_array and rest[:1] in (b"", b"{")
+        between = block.text[block.at] == ord(",") and bool(block.found)
+        return self._in_array or between
+
+    def _object(self, block: _Block) -> None:
+        """Take the object at the block's position, or the fragment that it is."""
+        scanner = Scanner(block.at)
+        status = scanner.run(block.text)
+        if status is Status.MORE and self._join(block, scanner):
+            status = Status.DONE
+        if status is Status.DONE:
+            if self._in_array is None:
+                self._in_array = False
+            if block.torn and not self._is_record(block.text[block.at : scanner.at]):
+                # A part of the torn record, and no record behind it.
+                block.fragment(Kind.TORN, scanner.at)
+            else:
+                block.take(scanner.at)
+        elif status is Status.MORE and self._closed_record(block, scanner):
+            block.fragment(Kind.TORN, scanner.closed[0])
+        else:
+            block.fragment(Kind.TORN, _next_start(block.text, scanner, status))
+
+    def _closed_record(self, block: _Block, scanner: Scanner) -> bool:
+        """Whether a torn record was followed by a whole one, which reads as its last value."""
+        start, end = scanner.closed
+        if start <= block.at or block.text[end:].strip(_BLANK):
+            return False
+        return self._is_record(block.text[start:end])
+
+    def _is_record(self, raw: bytes) -> bool:
+        try:
+            value, _ = heal(raw, 0)
+        except ValueError:
+            return False
+        return self._sibling(value)
+
+    def _join(self, block: _Block, scanner: Scanner) -> bool:
+        """Join the following lines to the block where they complete its last record."""
+        taken: list[Line] = []
+        text, size, batch = block.text, len(block.text), 1
+        status = Status.MORE
+        while status is Status.MORE and size < _JOIN_LIMIT:
+            more: list[Line] = []
+            while len(more) < batch and (line := self._next()) is not None:
+                more.append(line)
+                size += len(line.text) + 1
+            if not more:
+                break
+            taken += more
+            text = b"\n".join([text, *(line.text for line in more)])
+            status = scanner.run(text)
+            batch *= 2
+        if status is Status.DONE and not self._swallowed(text[block.at : scanner.at]):
+            length = len(block.text)
+            while length < scanner.at:
+                line = taken.pop(0)
+                length += len(line.text) + 1
+                block.last = line
+            block.text = text[:length]
+            self._ahead.extendleft(reversed(taken))
+            return True
+        self._ahead.extendleft(reversed(taken))
+        return False
+
+    def _swallowed(self, raw: bytes) -> bool:
+        """Whether a join took in lines that are records by themselves."""
+        try:
+            heal(raw, 0)
+        except ValueError:
+            return True
+        for text in raw.split(b"\n")[1:]:
+            if text.startswith(b"{"):
+                try:
+                    value = decode(text)
+                except ValueError:
+                    continue
+                if self._sibling(value):
+                    return True
+        return False
+
+    def _noise(self, block: _Block) -> None:
+        """Take bytes that are no JSON, up to a record of this file on the same line."""
+        for found in _RECORD_START.finditer(block.text, block.at):
+            scanner = Scanner(found.start())
+            if scanner.run(block.text) is not Status.DONE:
+                continue
+            if self._is_record(block.text[found.start() : scanner.at]):
+                block.fragment(Kind.NOISE, found.start())
+                return
+        block.fragment(Kind.NOISE, len(block.text))
+
+
+def _next_start(text: bytes, scanner: Scanner, status: Status) -> int:
+    """Where the next record may begin on a line whose record is torn.
+
+    A stub that is cut inside a string swallows the brace of the record behind it: the string
+    then seems to end at that record's first quote, one byte after the brace.
+    """
+    if status is Status.MORE:
+        return len(text)
+    swallowed = scanner.at - 2
+    if text[scanner.token : scanner.at].endswith(b'{"') and swallowed > scanner.token:
+        return swallowed
+    found = _RECORD_START.search(text, scanner.at)
+    return found.start() if found else len(text)
+
+
+@dataclass(slots=True)
+class _Gap:
+    """Bytes [start, end) of a block that belong to no record."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+class _Block:
+    """A damaged line, with the lines joined to it; offsets count from its start."""
+
+    def __init__(self, line: Line) -> None:
+        self.first = self.last = line
+        self.text = line.text
+        self.at = 0
+        self.found: list[tuple[int, int]] = []
+        self.gaps: list[_Gap] = []
+
+    def take(self, end: int) -> None:
+        """A record reaches from here to `end`."""
+        self.found.append((self.at, end))
+        self.at = end
+
+    def fragment(self, kind: Kind, end: int) -> None:
+        """What reaches from here to `end` is no record."""
+        self.gaps.append(_Gap(kind, self.at, end))
+        self.at = end
+
+    mark = fragment
+
+    @property
+    def torn(self) -> bool:
+        """Whether what stands right before is a piece of a torn record."""
+        return bool(self.gaps) and self.gaps[-1].kind is Kind.TORN and self.gaps[-1].end == self.at
+
+    def records(self) -> Iterator[Record]:
+        """The records and fragments of the block in order of place."""
+        healed: list[Record] = []
+        for start, end in list(self.found):
+            try:
+                healed.append(self._record(start, end))
+            except ValueError:
+                self.found.remove((start, end))
+                self.gaps.append(_Gap(Kind.NOISE, start, end))
+        self.gaps.sort(key=lambda gap: gap.start)
+        out = healed + (self._between(healed) if healed else self._alone())
+        out.sort(key=lambda record: (record.start, record.end))
+        if healed and not self.last.ended:
+            healed[-1].defects.append(_no_newline(self.last))
+        yield from out
+
+    def _record(self, start: int, end: int) -> Record:
+        raw = self.text[start:end]
+        value, defects = heal(raw, self.first.start + start)
+        if type(value) is not dict:
+            raise ValueError
+        line = self.first.number + self.text.count(b"\n", 0, start)
+        offset = self.first.start
+        return Record(line, offset + start, offset + end, raw, value, defects)
+
+    def _between(self, healed: list[Record]) -> list[Record]:
+        """Fragments and marks around records: each stretch is cut, or becomes one newline."""
+        fragments: list[Record] = []
+        edges = [0, *(edge for pair in self.found for edge in pair), len(self.text)]
+        for n, (start, end) in enumerate(zip(edges[::2], edges[1::2], strict=True)):
+            inner = 0 < n < len(healed)
+            stretch = self.text[start:end]
+            gaps = [g for g in self.gaps if start <= g.start and g.end <= end]
+            edit = Edit(self.first.start + start, self.first.start + end, b"\n" if inner else b"")
+            if stretch == b"\n" and inner:
+                continue
+            owner = healed[min(n, len(healed) - 1)]
+            torn = [g for g in gaps if g.kind in (Kind.TORN, Kind.NOISE)]
+            if torn:
+                fragments.append(self._fragment(torn[0].kind, start, end, edit))
+            elif gaps:
+                owner.defects.append(self._defect(gaps[0].kind, edit))
+            elif b"\0" in stretch:
+                owner.defects.append(self._defect(Kind.NUL, edit))
+            elif stretch == b"\r" and not inner:
+                owner.defects.append(self._defect(Kind.CRLF, edit))
+            elif inner:
+                owner.defects.append(self._defect(Kind.GLUED, edit))
+        return fragments
+
+    def _alone(self) -> list[Record]:
+        """A line without any record: it goes as a whole, with its newline."""
+        line = self.last
+        kind = self._kind()
+        edit = Edit(self.first.start, line.next)
+        return [self._fragment(kind, 0, len(self.text), edit)]
+
+    def _kind(self) -> Kind:
+        text = self.text.strip(_BLANK)
+        if not text:
+            return Kind.NUL if b"\0" in self.text else Kind.BLANK
+        if _MERGE_MARKER.fullmatch(text):
+            return Kind.MERGE_MARKER
+        if all(gap.kind is Kind.ARRAY for gap in self.gaps):
+            return Kind.ARRAY
+        try:
+            decode(text)
+        except ValueError:
+            pass
+        else:
+            return Kind.NOT_OBJECT
+        torn = any(gap.kind is Kind.TORN for gap in self.gaps)
+        if torn and not self.last.ended:
+            return Kind.TORN_TAIL
+        return Kind.TORN if torn else Kind.NOISE
+
+    def _fragment(self, kind: Kind, start: int, end: int, edit: Edit) -> Record:
+        offset = self.first.start
+        line = self.first.number + self.text.count(b"\n", 0, start)
+        raw = self.text[start:end]
+        return Record(line, offset + start, offset + end, raw, None, [self._defect(kind, edit)])
+
+    def _defect(self, kind: Kind, edit: Edit) -> Defect:
+        return Defect(kind, edit.start, edit.end, (edit,))
+
+
+def _strip_return(record: Record) -> None:
+    """Leave the CR of a CRLF line end out of the record."""
+    record.end -= 1
+    record.raw = record.raw[:-1]
+    edit = Edit(record.end, record.end + 1)
+    record.defects.append(Defect(Kind.CRLF, edit.start, edit.end, (edit,)))
+
+
+def _no_newline(line: Line) -> Defect:
+    return Defect(Kind.NO_NEWLINE, line.end, line.end, (Edit(line.end, line.end, b"\n"),))

@@ -1,0 +1,271 @@
+"""Where bytes come from: a file, standard input, .gz or .zst, or a text with edits.
+
+Checks read a source front to back once, and go back only to single records. Compressed input
+and pipes are therefore spooled to an unlinked temporary file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Protocol, Self, cast, runtime_checkable
+
+from sesstool.errors import InputError
+from sesstool.records.edits import EditSet, Kept
+
+CHUNK = 1 << 20
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a file was when it was opened; `sha256` is that of its bytes on disk.
+
+    `mtime` counts nanoseconds, `mode` holds the permission bits.
+    """
+
+    device: int
+    inode: int
+    size: int
+    mtime: int
+    mode: int
+    sha256: str
+
+    def same_file(self, now: os.stat_result) -> bool:
+        """Whether a stat result still shows this file, unchanged as far as stat can tell."""
+        return (self.device, self.inode, self.size, self.mtime) == (
+            now.st_dev,
+            now.st_ino,
+            now.st_size,
+            now.st_mtime_ns,
+        )
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Bytes that can be read by range. `name` is for messages, `codec` is "", "gz" or "zst"."""
+
+    name: str
+    path: Path | None
+    codec: str
+    size: int
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes [start, end), fewer at the end of the source."""
+        ...
+
+    def chunks(self) -> Iterator[bytes]:
+        """All the bytes, about 1 MiB at a time."""
+        ...
+
+
+class FileSource:
+    """A source on top of an open seekable file. Use `open_source` to get one."""
+
+    def __init__(self, name: str, path: Path | None, handle: IO[bytes], codec: str) -> None:
+        """Take over an open file; it is closed with the source."""
+        self.name = name
+        self.path = path
+        self.codec = codec
+        self._handle = handle
+        self.opened = os.fstat(handle.fileno())
+        self.size = self.opened.st_size
+
+    def read(self, start: int, end: int) -> bytes:
+        """See `Source.read`."""
+        try:
+            return _pread(self._handle.fileno(), start, min(end, self.size))
+        except OSError as error:
+            raise InputError(f"cannot read {self.name}: {_reason(error)}") from error
+
+    def chunks(self) -> Iterator[bytes]:
+        """See `Source.chunks`."""
+        for start in range(0, self.size, CHUNK):
+            yield self.read(start, start + CHUNK)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._handle.close()
+
+    def __enter__(self) -> Self:
+        """Close on leaving the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self.close()
+
+
+class EditedSource:
+    """A source as it would read after edits; nothing is written."""
+
+    def __init__(self, base: Source, edits: EditSet) -> None:
+        """Lay `edits` over `base`."""
+        self.name = base.name
+        self.path = base.path
+        self.codec = base.codec
+        self.base = base
+        self.edits = edits
+        self._pieces = list(edits.pieces(base.size))
+        self._starts = []
+        self.size = 0
+        for piece in self._pieces:
+            self._starts.append(self.size)
+            self.size += piece.end - piece.start if isinstance(piece, Kept) else len(piece)
+
+    def read(self, start: int, end: int) -> bytes:
+        """See `Source.read`."""
+        out = []
+        at = max(bisect_right(self._starts, start) - 1, 0)
+        while start < end and at < len(self._pieces):
+            piece, offset = self._pieces[at], self._starts[at]
+            if isinstance(piece, Kept):
+                first = piece.start + start - offset
+                part = self.base.read(first, min(piece.end, piece.start + end - offset))
+            else:
+                part = piece[start - offset : end - offset]
+            out.append(part)
+            start += len(part)
+            at += 1
+        return b"".join(out)
+
+    def chunks(self) -> Iterator[bytes]:
+        """See `Source.chunks`."""
+        for piece in self._pieces:
+            if isinstance(piece, Kept):
+                for start in range(piece.start, piece.end, CHUNK):
+                    yield self.base.read(start, min(start + CHUNK, piece.end))
+            else:
+                yield piece
+
+
+def open_source(path: Path | str) -> FileSource:
+    """Open a path, or "-" for standard input; .gz and .zst are known by their first bytes.
+
+    Raises InputError where it cannot be read.
+    """
+    if str(path) == "-":
+        return _spooled("standard input", None, cast("BufferedReader", sys.stdin.buffer))
+    path = Path(path)
+    try:
+        # O_NONBLOCK: a named pipe must be refused, not waited for.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        handle = os.fdopen(descriptor, "rb")
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            handle.close()
+            raise InputError(f"cannot read {path}: it is no regular file")
+        magic = os.pread(descriptor, 4, 0)
+    except OSError as error:
+        raise InputError(f"cannot open {path}: {_reason(error)}") from error
+    if magic.startswith(_GZIP_MAGIC) or magic == _ZSTD_MAGIC:
+        return _spooled(str(path), path, handle)
+    return FileSource(str(path), path, handle, "")
+
+
+def fingerprint(path: Path) -> Fingerprint:
+    """The fingerprint of the file at `path`, read whole. Raises InputError."""
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as handle:
+            for chunk in iter(lambda: handle.read(CHUNK), b""):
+                digest.update(chunk)
+            now = os.fstat(handle.fileno())
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {_reason(error)}") from error
+    return Fingerprint(
+        now.st_dev,
+        now.st_ino,
+        now.st_size,
+        now.st_mtime_ns,
+        stat.S_IMODE(now.st_mode),
+        digest.hexdigest(),
+    )
+
+
+def compress(chunks: Iterator[bytes], codec: str) -> Iterator[bytes]:
+    """The chunks in the given codec ("" changes nothing)."""
+    if codec == "":
+        yield from chunks
+    elif codec == "gz":
+        deflate = zlib.compressobj(wbits=31)
+        for chunk in chunks:
+            yield deflate.compress(chunk)
+        yield deflate.flush()
+    else:
+        import zstandard  # noqa: PLC0415 - only .zst sessions pay for it
+
+        writer = zstandard.ZstdCompressor().compressobj()
+        for chunk in chunks:
+            yield writer.compress(chunk)
+        yield writer.flush()
+
+
+def _spooled(name: str, path: Path | None, raw: BufferedReader) -> FileSource:
+    """A source that holds the decompressed bytes of `raw` in an unlinked temporary file."""
+    spool = tempfile.TemporaryFile()  # noqa: SIM115 - the source closes it
+    head = raw.peek(4)
+    codec = ""
+    try:
+        if head.startswith(_GZIP_MAGIC):
+            codec = "gz"
+            with gzip.GzipFile(fileobj=raw) as reader:
+                shutil.copyfileobj(reader, spool, CHUNK)
+        elif head.startswith(_ZSTD_MAGIC):
+            import zstandard  # noqa: PLC0415 - only .zst sessions pay for it
+
+            codec = "zst"
+            zstandard.ZstdDecompressor().copy_stream(raw, spool)
+        else:
+            shutil.copyfileobj(raw, spool, CHUNK)
+    except OSError as error:
+        spool.close()
+        raise InputError(f"cannot read {name}: {_reason(error)}") from error
+    except (EOFError, zlib.error, ValueError, RuntimeError) as error:
+        spool.close()
+        raise _damaged(name) from error
+    except Exception as error:
+        spool.close()
+        # zstandard's own error, which is no ValueError and is not imported by most runs.
+        if type(error).__name__ != "ZstdError":
+            raise
+        raise _damaged(name) from error
+    finally:
+        if path is not None:
+            raw.close()
+    spool.flush()
+    return FileSource(name, path, spool, codec)
+
+
+def _damaged(name: str) -> InputError:
+    return InputError(
+        f"cannot read {name}: the compressed data is damaged or cut",
+        hint="decompress it with its own tool, which may save a part, and repair that",
+    )
+
+
+def _pread(descriptor: int, start: int, end: int) -> bytes:
+    """The bytes [start, end); pread may give fewer than asked for."""
+    data = os.pread(descriptor, max(end - start, 0), start)
+    while start + len(data) < end:
+        more = os.pread(descriptor, end - start - len(data), start + len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def _reason(error: OSError) -> str:
+    """What the system says, as a lower-case clause."""
+    return (error.strerror or type(error).__name__).lower()

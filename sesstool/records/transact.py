@@ -1,0 +1,285 @@
+"""The two sequences that change a session file: apply a plan, and undo a change.
+
+Each runs under a lock that lies in the state folder, so nothing is left beside a session.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from sesstool.audit import log
+from sesstool.errors import LiveSessionError, StalePlanError, UndoError, WriteError
+from sesstool.records import undo as journal
+from sesstool.records.edits import EditSet
+from sesstool.records.live import find_writer
+from sesstool.records.plan import FilePlan
+from sesstool.records.settle import APPEND_LIMIT, recover, settle
+from sesstool.records.source import (
+    EditedSource,
+    FileSource,
+    Fingerprint,
+    Source,
+    compress,
+    fingerprint,
+    open_source,
+)
+from sesstool.records.undo import Entry, Span, State, digest, open_raw, read_range
+from sesstool.records.write import edit_in_place, real_path, replace, unchanged
+
+WriterCheck = Callable[[Path], str | None]
+"""An agent's own way to know who writes a session: a description, or None."""
+
+_WAIT = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a change did. Sizes are those on disk; `cut_bytes` counts decompressed bytes.
+
+    `undo_id` is "" where nothing was kept, `in_place` says that the file has its old inode.
+    """
+
+    path: Path
+    undo_id: str
+    bytes_before: int
+    bytes_after: int
+    cut_bytes: int
+    in_place: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """The file on disk as it shall be. `at` is where an edit in place begins, else None."""
+
+    size: int
+    sha256: str
+    mode: int
+    mtime: int
+    at: int | None
+    data: bytes
+
+
+def apply_file(
+    plan: FilePlan,
+    *,
+    state: Path,
+    command: str,
+    ignore_live: bool,
+    recent_seconds: float | None,
+    keep_undo: bool = True,
+    writer: WriterCheck | None = None,
+) -> Applied:
+    """Do to one file what its plan says, and keep what undo needs unless told otherwise.
+
+    `state` is the folder of the undo journal and the audit log, `recent_seconds` how recent
+    a write makes the session live, and `writer` a further check for that. A plan that has
+    nothing to do does nothing. Raises StalePlanError, LiveSessionError, InputError and
+    WriteError; the file is then as before, or the message says that it is not.
+    """
+    path = real_path(plan.path)
+    if not plan:
+        return Applied(path, "", plan.before.size, plan.before.size, 0, in_place=False)
+    with _locked(state, path):
+        recover(state, path)
+        now = fingerprint(path)
+        if now.sha256 != plan.before.sha256:
+            raise StalePlanError(
+                f"{path} has changed since the plan was made", hint="make the plan again"
+            )
+        if not ignore_live:
+            _refuse_live(path, recent_seconds, writer)
+        with open_source(path) as source:
+            spans = _spans(plan, source)
+            result = _planned(plan, source, now, spans, keep_undo=keep_undo)
+            entry = None
+            if keep_undo:
+                entry = journal.begin(
+                    state,
+                    command=command,
+                    path=path,
+                    before=now,
+                    size=result.size,
+                    sha256=result.sha256,
+                    mode=result.mode,
+                    source=source,
+                    spans=spans,
+                    added=result.data,
+                    findings=plan.findings,
+                )
+            _put(path, now, result, source, _edited(source, plan.edits))
+        if entry:
+            journal.finish(entry)
+        undo_id = entry.id if entry else ""
+        change = log.Change(command, str(path), now.sha256, result.sha256, plan.findings, undo_id)
+        _note(state, change)
+    cut = sum(span.end - span.start for span in spans)
+    return Applied(path, undo_id, now.size, result.size, cut, result.at is not None)
+
+
+def undo(
+    state: Path,
+    target: str,
+    *,
+    ignore_live: bool = False,
+    recent_seconds: float | None = None,
+    writer: WriterCheck | None = None,
+) -> Entry:
+    """Put back the bytes, mode and mtime that a file had before a change.
+
+    See `undo.find` for the target, and `apply_file` for the rest. Raises UndoError where
+    there is nothing to undo or the file has changed since.
+    """
+    path = journal.find(state, target).path
+    with _locked(state, path):
+        while (entry := settle(journal.find(state, target))).state is State.VOID:
+            pass
+        if entry.state is State.UNDONE:
+            return entry  # a crash came when the bytes were back already
+        now = fingerprint(path)
+        if now.sha256 != entry.sha256:
+            raise UndoError(
+                f"{path} has changed since: its sha256 is {now.sha256}, and the change "
+                f"{entry.id} left {entry.sha256}",
+                hint=f"sesstool undo --show-cut {entry.id} shows what the change took out",
+            )
+        if not ignore_live:
+            _refuse_live(path, recent_seconds, writer)
+        with open_source(path) as source:
+            result = _put_back(entry, source, now)
+            entry = journal.finish(entry, State.UNDOING)
+            _put(path, now, result, source, journal.restored(entry, source))
+        entry = journal.finish(entry, State.UNDONE)
+        change = log.Change("undo", str(path), now.sha256, result.sha256, entry.findings, entry.id)
+        _note(state, change)
+    return entry
+
+
+@contextmanager
+def _locked(state: Path, path: Path) -> Iterator[None]:
+    """Keep other runs of sesstool from changing the file."""
+    key = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
+    try:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (state / "locks").mkdir(mode=0o700, exist_ok=True)
+        lock = FileLock(state / "locks" / key, timeout=_WAIT, mode=0o600)
+        lock.acquire()
+    except Timeout as error:
+        raise WriteError(
+            f"another sesstool is changing {path}", hint="wait for it to end, and run it again"
+        ) from error
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise WriteError(
+            f"cannot lock {path} in the state folder {state}: {reason}",
+            hint="set XDG_STATE_HOME to a folder that can be written",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _refuse_live(path: Path, recent_seconds: float | None, writer: WriterCheck | None) -> None:
+    found = find_writer(path, recent_seconds=recent_seconds)
+    description = found.description if found else writer and writer(path)
+    if description:
+        raise LiveSessionError(
+            f"{path} is in use: {description}",
+            hint="close the agent first; with --ignore-live the file is written all the same, "
+            "and what the agent writes in the meantime may be lost",
+        )
+
+
+def _spans(plan: FilePlan, source: Source) -> list[Span]:
+    """The edits without their bytes. Raises StalePlanError where they are not for this file."""
+    spans = [Span(edit.start, edit.end, len(edit.text)) for edit in plan.edits]
+    if source.codec != plan.codec or (spans and spans[-1].end > source.size):
+        raise StalePlanError(f"the plan does not fit {plan.path}", hint="make the plan again")
+    return spans
+
+
+def _planned(
+    plan: FilePlan, source: Source, now: Fingerprint, spans: Sequence[Span], *, keep_undo: bool
+) -> _Result:
+    size, sha256 = now.size, now.sha256
+    if spans:
+        size, sha256 = digest(_edited(source, plan.edits))
+    at = _tail(spans, source.codec, now.size)
+    if at == now.size and spans and not keep_undo:
+        at = None  # a torn append could not be taken back
+    data = b"" if at is None else b"".join(edit.text for edit in plan.edits)
+    mode = now.mode if plan.mode is None else plan.mode
+    return _Result(size, sha256, mode, now.mtime, at, data)
+
+
+def _put_back(entry: Entry, source: Source, now: Fingerprint) -> _Result:
+    """What undo makes of the file; UndoError where it would not be the original."""
+    before = entry.before
+    if digest(journal.restored(entry, source)) != (before.size, before.sha256):
+        raise UndoError(
+            f"the undo entry {entry.id} is damaged, and would not bring back {entry.path}",
+            hint=f"sesstool undo --show-cut {entry.id} shows what is left of it",
+        )
+    at = _tail(entry.inverse(), entry.codec, now.size)
+    data = b"" if at is None else entry.appended()
+    return _Result(before.size, before.sha256, before.mode, before.mtime, at, data)
+
+
+def _tail(spans: Sequence[Span], codec: str, size: int) -> int | None:
+    """Where a change begins that only cuts the end off, or only appends; else None.
+
+    A change of nothing but the mode begins at the end, too.
+    """
+    if not spans:
+        return size
+    at = start = spans[0].start
+    for span in spans:
+        if span.start != at:
+            return None
+        at = span.end
+    added = sum(span.length for span in spans)
+    if codec or at != size or added > (APPEND_LIMIT if start == size else 0):
+        return None
+    return start
+
+
+def _edited(source: Source, edits: EditSet) -> Iterator[bytes]:
+    """The bytes on disk after the edits."""
+    return compress(EditedSource(source, edits).chunks(), source.codec)
+
+
+def _put(
+    path: Path, now: Fingerprint, result: _Result, source: FileSource, chunks: Iterable[bytes]
+) -> None:
+    """Write the result, and read it back."""
+    check = unchanged(path, now)
+    mode, mtime = result.mode, result.mtime
+    if result.at is None:
+        replace(path, chunks, mode=mode, mtime=mtime, expect=check)
+    else:
+        # Others cannot be kept from opening a file that this process has open.
+        source.close()
+        edit_in_place(path, at=result.at, data=result.data, mode=mode, mtime=mtime, expect=check)
+    with open_raw(path) as written:
+        # Not further: what an agent appended since comes after it.
+        if digest(read_range(written, 0, result.size)) != (result.size, result.sha256):
+            raise WriteError(
+                f"{path} does not hold what was written to it",
+                hint="see what else writes to it, and whether the disk is sound",
+            )
+
+
+def _note(state: Path, change: log.Change) -> None:
+    try:
+        log.append(state, change)
+    except WriteError as error:
+        raise WriteError(
+            f"{change.path} was changed, but {error.message}", hint=error.hint
+        ) from error

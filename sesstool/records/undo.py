@@ -1,0 +1,329 @@
+"""The undo journal: what each change took away, kept so that it can be put back.
+
+An entry is a folder `<state>/undo/<id>/` with `entry.json`, with `cut.bin` (the bytes that the
+edits removed, one after the other: the lost+found), and of a compressed file with the whole of
+it as `original.bin`. All of it is on disk before the file is touched, so that a change which a
+crash broke off is recognised, and taken back where it is torn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from platformdirs import user_state_path
+
+from sesstool.errors import InputError, UndoError, WriteError
+from sesstool.records.source import CHUNK, FileSource, Fingerprint, Source
+from sesstool.records.write import create, real_path, sync_folder
+
+_NAME = "entry.json"
+_CUT = "cut.bin"
+_ADDED = "added.bin"
+_ORIGINAL = "original.bin"
+_LIST = "sesstool undo --list shows what can be undone"
+
+
+class State(StrEnum):
+    """How far a change got. A void one never took place."""
+
+    BEGUN = "begun"
+    DONE = "done"
+    UNDOING = "undoing"
+    UNDONE = "undone"
+    VOID = "void"
+
+
+class Span(NamedTuple):
+    """The bytes [start, end) gave way to `length` others."""
+
+    start: int
+    end: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change of one file, kept in `folder`.
+
+    `before` is the file as it was; `size` (bytes), `sha256` and `mode` (permission bits) are
+    those of the changed file on disk, whose mtime is the old one. `spans` count decompressed
+    bytes of the original; `codec` is "", "gz" or "zst".
+    """
+
+    folder: Path
+    state: State
+    made: str
+    command: str
+    path: Path
+    before: Fingerprint
+    size: int
+    sha256: str
+    mode: int
+    codec: str
+    spans: tuple[Span, ...]
+    findings: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """8 hexadecimal digits that name the entry."""
+        return self.folder.name
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the change or its undo was broken off, or is under way."""
+        return self.state in (State.BEGUN, State.UNDOING)
+
+    @property
+    def closed(self) -> bool:
+        """Whether there is nothing to undo any more."""
+        return self.state in (State.UNDONE, State.VOID)
+
+    def inverse(self) -> list[Span]:
+        """The spans that lead back, in offsets of the changed file."""
+        spans = []
+        moved = 0
+        for start, end, length in self.spans:
+            spans.append(Span(start + moved, start + moved + length, end - start))
+            moved += length - (end - start)
+        return spans
+
+    def appended(self) -> bytes:
+        """What the change, or its undo, appends where it is made in place. Raises InputError."""
+        with open_raw(self.folder / (_ADDED if self.state is State.BEGUN else _CUT)) as source:
+            return source.read(0, source.size)
+
+
+def state_folder() -> Path:
+    """Where undo, locks and the audit log are kept for this user."""
+    return user_state_path("sesstool", appauthor=False)
+
+
+def begin(
+    state: Path,
+    *,
+    command: str,
+    path: Path,
+    before: Fingerprint,
+    size: int,
+    sha256: str,
+    mode: int,
+    source: Source,
+    spans: Iterable[Span],
+    added: bytes = b"",
+    findings: tuple[str, ...] = (),
+) -> Entry:
+    """Keep what is needed to undo a change that is about to be made.
+
+    See `Entry` for the meaning. `path` has no symbolic link in it, `source` holds its
+    decompressed bytes, and `added` is what is going to be appended in place. Raises
+    WriteError, and then nothing is kept.
+    """
+    folder = _new_folder(state, path)
+    made = datetime.now(UTC).isoformat()
+    entry = Entry(
+        folder,
+        State.BEGUN,
+        made,
+        command,
+        path,
+        before,
+        size,
+        sha256,
+        mode,
+        source.codec,
+        tuple(spans),
+        findings,
+    )
+    try:
+        cut = (chunk for s in entry.spans for chunk in read_range(source, s.start, s.end))
+        create(folder / _CUT, cut)
+        if source.codec:
+            with open_raw(path) as whole:
+                create(folder / _ORIGINAL, whole.chunks())
+        create(folder / _ADDED, [added])
+        _save(entry)
+        # The names of the folders must be on disk before the file is touched, too.
+        sync_folder(folder.parent)
+        sync_folder(state)
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError | WriteError):
+            raise _cannot_keep(folder, path) from error
+        raise
+    return entry
+
+
+def finish(entry: Entry, state: State = State.DONE) -> Entry:
+    """The entry in a new state, on disk. Raises WriteError."""
+    entry = replace(entry, state=state)
+    _save(entry)
+    return entry
+
+
+def entries(state: Path, path: Path | None = None) -> list[Entry]:
+    """The entries of all files or of one real path, oldest first. Raises UndoError."""
+    found = [
+        _load(folder)
+        for folder in (state / "undo").glob(f"{_key(path)}*" if path else "*")
+        if (folder / _NAME).exists()  # else it is being begun, or a crash came first
+    ]
+    mine = [entry for entry in found if path in (None, entry.path)]
+    return sorted(mine, key=lambda entry: (entry.made, entry.id))
+
+
+def find(state: Path, target: str) -> Entry:
+    """The change that `undo` would take back.
+
+    `target` is a path, an id or a unique beginning of one, or "" for the newest change of all;
+    of a path it is the newest that is not undone. Raises UndoError where there is none.
+    """
+    found = entries(state, real_path(Path(target)) if target else None)
+    if not found:
+        found = [entry for entry in entries(state) if entry.id.startswith(target)]
+        if len(found) > 1:
+            raise UndoError(f"{target} names more than one change", hint=_LIST)
+    still = [entry for entry in found if not entry.closed]
+    if not still:
+        what = "all is undone already" if found else "no change is known"
+        raise UndoError(f"nothing to undo{f' for {target}' if target else ''}: {what}", hint=_LIST)
+    return still[-1]
+
+
+def restored(entry: Entry, now: Source) -> Iterator[bytes]:
+    """The bytes on disk before the change, made from what the file holds now."""
+    if entry.codec:
+        with open_raw(entry.folder / _ORIGINAL) as original:
+            yield from original.chunks()
+        return
+    at = taken = 0
+    with open_raw(entry.folder / _CUT) as cut:
+        for start, end, length in entry.inverse():
+            yield from read_range(now, at, start)
+            yield from read_range(cut, taken, taken + length)
+            taken += length
+            at = end
+    yield from read_range(now, at, now.size)
+
+
+def cut_ranges(entry: Entry) -> Iterator[tuple[int, bytes]]:
+    """The offset and the bytes of each range that the change took out of the original.
+
+    Offsets count decompressed bytes. The bytes are session text. Raises InputError.
+    """
+    taken = 0
+    with open_raw(entry.folder / _CUT) as cut:
+        for start, end, _ in entry.spans:
+            if end > start:
+                yield start, cut.read(taken, taken + end - start)
+            taken += end - start
+
+
+def purge(state: Path, name: str | None = None) -> list[str]:
+    """Forget the change with this id, or all that were brought to an end; return their ids.
+
+    With all goes what a crash left of an entry. None of it can be undone any more. Raises
+    UndoError, also where no change has the id.
+    """
+    folders = list((state / "undo").glob("*"))
+    if name is None:
+        unfinished = {entry.folder for entry in entries(state) if entry.unfinished}
+        folders = [folder for folder in folders if folder not in unfinished]
+    else:
+        # By its name, for a damaged entry must go, too.
+        folders = [folder for folder in folders if folder.name == name]
+        if not folders:
+            raise UndoError(f"no change has the id {name}", hint=_LIST)
+    for folder in folders:
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            raise UndoError(f"cannot remove {folder}: {reason}") from error
+    return [folder.name for folder in folders]
+
+
+def open_raw(path: Path) -> FileSource:
+    """The bytes of a file as they are on disk, compressed or not. Raises InputError."""
+    try:
+        return FileSource(str(path), path, path.open("rb", buffering=0), "")
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"cannot open {path}: {reason}") from error
+
+
+def read_range(source: Source, start: int, end: int) -> Iterator[bytes]:
+    """The bytes [start, end), a chunk at a time."""
+    for at in range(start, end, CHUNK):
+        yield source.read(at, min(at + CHUNK, end))
+
+
+def digest(chunks: Iterable[bytes]) -> tuple[int, str]:
+    """The size and the SHA-256 of bytes."""
+    sha256 = hashlib.sha256()
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        sha256.update(chunk)
+    return size, sha256.hexdigest()
+
+
+def _key(path: Path) -> str:
+    """How the ids of a path begin, so that its entries are found without reading the others."""
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:4]
+
+
+def _new_folder(state: Path, path: Path) -> Path:
+    try:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        undo = state / "undo"
+        undo.mkdir(mode=0o700, exist_ok=True)
+        while (folder := undo / (_key(path) + secrets.token_hex(2))).exists():
+            pass
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        raise _cannot_keep(state, path) from error
+    return folder
+
+
+def _cannot_keep(folder: Path, path: Path) -> WriteError:
+    return WriteError(
+        f"cannot keep in {folder} what undo needs; {path} is as before",
+        hint="free some space and allow writing there, or do without undo with --no-undo",
+    )
+
+
+def _save(entry: Entry) -> None:
+    value = {name: value for name, value in asdict(entry).items() if name != "folder"}
+    value["path"] = str(entry.path)
+    create(entry.folder / _NAME, [json.dumps(value).encode()], force=True)
+
+
+def _load(folder: Path) -> Entry:
+    try:
+        value = json.loads((folder / _NAME).read_bytes())
+        return Entry(
+            **value
+            | {
+                "folder": folder,
+                "state": State(value["state"]),
+                "path": Path(value["path"]),
+                "before": Fingerprint(**value["before"]),
+                "spans": tuple(Span(*span) for span in value["spans"]),
+                "findings": tuple(value["findings"]),
+            }
+        )
+    except (OSError, ValueError, TypeError, LookupError) as error:
+        raise UndoError(
+            f"cannot read the undo entry {folder}",
+            hint=f"sesstool undo --purge {folder.name} forgets it",
+        ) from error

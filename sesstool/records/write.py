@@ -1,0 +1,289 @@
+"""Change a file, or make a new one, so that a crash leaves the old file or the new one.
+
+Nothing here asks whether it may: `transact` holds the lock, looks for writers and keeps what
+is needed for undo.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from sesstool.errors import StalePlanError, WriteError
+from sesstool.records.live import openers_held_off
+from sesstool.records.source import Fingerprint
+
+_PREFIX = ".sesstool-"
+_ELSEWHERE = "write a copy elsewhere with -o"
+_HINTS = {
+    errno.ENOSPC: "free some space on that disk, and run it again",
+    errno.EDQUOT: "free some space within the quota, and run it again",
+    errno.EFBIG: "raise the limit on file sizes (ulimit -f), and run it again",
+    errno.EROFS: f"the disk is read-only: {_ELSEWHERE}",
+    errno.EACCES: f"the file or its folder is read-only: allow writing, or {_ELSEWHERE}",
+    errno.EPERM: f"the file or its folder is protected: {_ELSEWHERE}",
+}
+
+
+def replace(
+    path: Path, chunks: Iterable[bytes], *, mode: int, mtime: int, expect: Callable[[], None]
+) -> None:
+    """Put a new file with these bytes in the place of `path`.
+
+    The new file has the permission bits `mode`, the time `mtime` in nanoseconds, and the
+    owner and extended attributes of the old one. `expect` is called right before the change
+    and raises to stop it. A symbolic link stays and its target is changed. The caller holds
+    the lock of `path`. Raises WriteError, which leaves the file as it was.
+    """
+    path = real_path(path)
+    temporary = _temporary(path)
+    try:
+        now = _regular(path)
+        if now.st_nlink > 1:
+            raise WriteError(
+                f"cannot replace {path}: it has {now.st_nlink} names (hard links), "
+                "and only one would change",
+                hint=f"remove the other names, or {_ELSEWHERE}",
+            )
+        if not os.access(path, os.W_OK):
+            # The folder would allow it, but somebody made this file read-only.
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        temporary.unlink(missing_ok=True)  # left by a run that was killed
+        with open(temporary, "xb", opener=_private) as handle:
+            handle.writelines(chunks)
+            handle.flush()
+            shutil.copystat(path, temporary)
+            _keep_owner(path, temporary, now)
+            temporary.chmod(mode)
+            os.utime(temporary, ns=(now.st_atime_ns, mtime))
+            # Without it a power cut after the rename can leave an empty file.
+            os.fsync(handle.fileno())
+        expect()
+        temporary.replace(path)
+    except OSError as error:
+        raise _unchanged(path, error) from error
+    finally:
+        _discard(temporary)
+    _confirm(path)
+
+
+def edit_in_place(
+    path: Path, *, at: int, data: bytes, mode: int, mtime: int, expect: Callable[[], None]
+) -> None:
+    """Cut the file off at byte `at`, or append `data` to a file of `at` bytes.
+
+    Never both: a crash in between would leave neither the old file nor the new one. An
+    append that a crash tears in two is the business of the undo journal. The names and the
+    inode stay. See `replace` for the rest.
+    """
+    path = real_path(path)
+    try:
+        now = _regular(path)
+        same = at == now.st_size and not data
+        access = os.O_RDONLY if same else os.O_WRONLY | os.O_APPEND
+        descriptor = os.open(path, access | getattr(os, "O_BINARY", 0))
+        try:
+            with openers_held_off(descriptor):
+                # Whoever may not set times later must fail here, before the change.
+                os.utime(path, ns=(now.st_atime_ns, now.st_mtime_ns))
+                expect()
+                if data and at != now.st_size:
+                    raise ValueError("an edit in place either cuts or appends")
+                if data:
+                    _append(path, descriptor, data, now)
+                elif not same:
+                    os.ftruncate(descriptor, at)
+                if mode != stat.S_IMODE(now.st_mode):
+                    path.chmod(mode)
+                os.utime(path, ns=(now.st_atime_ns, mtime))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise _unchanged(path, error) from error
+    _confirm(path)
+
+
+def create(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, force: bool = False) -> None:
+    """Make a new file, which is there at once whole or not at all.
+
+    A file that exists already is replaced with `force`, and else refused. A symbolic link
+    stays. Raises WriteError.
+    """
+    path = real_path(path)
+    temporary = None
+    try:
+        if path.exists():
+            _regular(path)
+        descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=path.parent)
+        temporary = Path(name)
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.writelines(chunks)
+            handle.flush()
+            temporary.chmod(mode)
+            # The name must not reach the disk before the bytes do.
+            os.fsync(handle.fileno())
+        if force:
+            temporary.replace(path)
+        else:
+            _claim(temporary, path)
+        sync_folder(path.parent)
+    except FileExistsError as error:
+        raise WriteError(
+            f"cannot write {path}: it exists already",
+            hint="choose another name, or replace it with --force",
+        ) from error
+    except OSError as error:
+        raise WriteError(
+            f"cannot write {path}: {_reason(error)}", hint=_HINTS.get(error.errno or 0, "")
+        ) from error
+    finally:
+        if temporary:
+            _discard(temporary)
+
+
+def sweep(path: Path) -> None:
+    """Remove what a killed `replace` of this path left. The caller holds the lock of `path`."""
+    try:
+        _temporary(path).unlink(missing_ok=True)
+    except OSError as error:
+        raise _unchanged(path, error) from error
+
+
+def unchanged(path: Path, then: Fingerprint) -> Callable[[], None]:
+    """What to `expect` of a change: that stat still shows the file as it was then."""
+
+    def check() -> None:
+        if not then.same_file(path.stat()):
+            raise StalePlanError(
+                f"{path} was changed a moment ago, and not by this run",
+                hint="close what writes to it, and run it again",
+            )
+
+    return check
+
+
+def real_path(path: Path) -> Path:
+    """The absolute path of the file itself, with no symbolic link in it."""
+    return Path(os.path.realpath(path))
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk. Raises OSError."""
+    if os.name == "nt":
+        return  # there a folder cannot be opened
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        # A rename or a new name is on disk only when its folder is.
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _regular(path: Path) -> os.stat_result:
+    """The state of a file that may be changed. Raises OSError or WriteError."""
+    now = path.stat()
+    if not stat.S_ISREG(now.st_mode):
+        raise WriteError(f"cannot write {path}: it is no regular file")
+    return now
+
+
+def _temporary(path: Path) -> Path:
+    """Where `replace` writes: one fixed name a path, so that the next run finds a leftover."""
+    key = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
+    return path.with_name(_PREFIX + key)
+
+
+def _discard(temporary: Path) -> None:
+    """Remove a temporary file, unless it has become the new one."""
+    with suppress(OSError):  # on a read-only disk even what is not there cannot be removed
+        temporary.unlink()
+
+
+def _private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
+
+
+def _keep_owner(path: Path, temporary: Path, now: os.stat_result) -> None:
+    """Give the new file the owner and group of the old one, or refuse."""
+    made = temporary.stat()
+    if (made.st_uid, made.st_gid) == (now.st_uid, now.st_gid):
+        return
+    try:
+        os.chown(temporary, now.st_uid, now.st_gid)
+    except PermissionError as error:
+        raise WriteError(
+            f"cannot replace {path}: this user cannot keep its owner and group; it is as before",
+            hint=f"run it as the owner of the file, or {_ELSEWHERE}",
+        ) from error
+
+
+def _append(path: Path, descriptor: int, data: bytes, before: os.stat_result) -> None:
+    """Append all of the data or, where that fails, leave nothing of it."""
+    at = before.st_size
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+    except OSError as error:
+        if os.fstat(descriptor).st_size != at + len(data) - len(rest):
+            # Cutting ours off would take along what somebody else wrote behind it.
+            raise WriteError(
+                f"a part of the change is in {path}, and somebody wrote behind it: "
+                f"{_reason(error)}",
+                hint="close what writes to it, and validate it",
+            ) from error
+        os.ftruncate(descriptor, at)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        raise
+
+
+def _claim(temporary: Path, path: Path) -> None:
+    """Give the file its name, which must be free. Raises FileExistsError."""
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:
+        # No hard links here (FAT, some network file systems): look, then rename.
+        if path.exists():
+            raise FileExistsError from None
+        temporary.replace(path)
+
+
+def _confirm(path: Path) -> None:
+    """Have a change on disk before anybody is told of it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            # After an edit in place: the bytes, the length and the times.
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        sync_folder(path.parent)
+    except OSError as error:
+        # Asking again may succeed without the bytes being there: only reading them tells.
+        raise WriteError(
+            f"{path} was changed, but the disk did not confirm it: {_reason(error)}",
+            hint="see to the disk, then validate the file and undo the change where needed",
+        ) from error
+
+
+def _unchanged(path: Path, error: OSError) -> WriteError:
+    return WriteError(
+        f"cannot write {path}: {_reason(error)}; it is as before",
+        hint=_HINTS.get(error.errno or 0, ""),
+    )
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()

@@ -1,0 +1,1 @@
+"""Choose fixes, run them to a fixed point, and tell what a resume will send."""

@@ -1,0 +1,167 @@
+"""What reaches the model when a session is resumed, and what does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from sesstool.checks.context import Options
+from sesstool.checks.engine import Progress, examine
+from sesstool.errors import NotASessionError
+from sesstool.findings import FileReport, Finding, Severity
+from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
+from sesstool.model.session import Session
+from sesstool.records.source import Source
+
+# Families whose errors a provider answers with a refusal of the request.
+_REFUSED = ("T", "C", "J201")
+# Findings that say that something is missing from what the model will see.
+_LOSSES = ("B104", "B105", "B112", "G501", "G505", "G507", "G510", "T402")
+_BYTES_A_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A tool call without a result. `effect` says whether its tool may have changed the world."""
+
+    id: str
+    tool: str
+    line: int
+    state: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeReport:
+    """What a resume of one session sends, and what it leaves out.
+
+    `sent` of `present` messages reach the model. `size` counts bytes of what is sent, `tokens`
+    is a rough guess from it. `refusals` are the findings for which a provider would refuse the
+    next request, `losses` those that say that something is missing. `command` is the agent's own.
+    """
+
+    path: str
+    format: str
+    session_id: str
+    version: str
+    model: str
+    cwd: str
+    last_time: str
+    sent: int
+    present: int
+    calls: int
+    completed: int
+    open_calls: tuple[OpenCall, ...]
+    branches: int
+    size: int
+    tokens: int
+    refusals: tuple[Finding, ...]
+    losses: tuple[Finding, ...]
+    command: str
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether nothing is known for which the provider would refuse the next request."""
+        return not self.refusals
+
+
+def resume(
+    source: Source, *, format_name: str = "", progress: Progress | None = None
+) -> ResumeReport:
+    """What a resume of the session in a source would send. Raises NotASessionError."""
+    session, report = examine(source, Options(), format_name=format_name, progress=progress)
+    if session is None:
+        raise NotASessionError(
+            f"{source.name} is empty: there is nothing to resume", hint="look for a copy"
+        )
+    sent, present = session.messages()
+    size = _sent_bytes(session)
+    subagent = any(f.code == "M707" for f in report.findings)
+    command = "" if subagent else session.format.resume_command(session.id, session.cwd)
+    calls = tuple(_open_call(session, f) for f in report.findings if _is_open(f))
+    return ResumeReport(
+        report.path,
+        report.format,
+        session.id,
+        session.version,
+        session.model,
+        session.cwd,
+        session.last_time,
+        sent,
+        present,
+        session.pairing.calls,
+        session.pairing.calls - len(calls),
+        calls,
+        len(session.graph.branches()) if session.graph is not None else 0,
+        size,
+        size // _BYTES_A_TOKEN,
+        tuple(f for f in _errors(report) if f.code.startswith(_REFUSED)),
+        tuple(f for f in report.findings if f.code in _LOSSES and _matters(f)),
+        command,
+    )
+
+
+def _is_open(finding: Finding) -> bool:
+    return finding.code in ("T401", "T407")
+
+
+def _errors(report: FileReport) -> list[Finding]:
+    return [f for f in report.findings if f.severity is Severity.ERROR]
+
+
+def _matters(finding: Finding) -> bool:
+    return finding.severity is not Severity.INFORMATION
+
+
+def _open_call(session: Session, finding: Finding) -> OpenCall:
+    tool, state = finding.labels.get("tool", ""), finding.labels.get("state", "uncertain")
+    if state == "pending":
+        effect = "waits for a person"
+    elif tool in session.format.harmless:
+        effect = "changes nothing"
+    elif state == "uncertain":
+        effect = "may have changed something: inspect before it is repeated"
+    else:
+        effect = "its outcome is recorded elsewhere in the file"
+    return OpenCall(finding.labels.get("call_id", ""), tool, finding.location.line, state, effect)
+
+
+def _sent_bytes(session: Session) -> int:
+    """The bytes of the messages, calls and results that are sent."""
+    again = Session(session.source, session.format, session.reason)
+    size = 0
+    for record, meaning in again.read():
+        if meaning is None:
+            continue
+        row = again.graph.row_at(record.start) if again.graph is not None else -1
+        if session.graph is None:
+            if any(type(e) is Checkpoint and e.summary for e in meaning.events):
+                size = 0
+            size += _said(meaning)
+        elif meaning.linked and row < len(session.graph) and session.graph.live[row]:
+            size += _said(meaning)
+    return size
+
+
+def _said(meaning: Meaning) -> int:
+    parts: list[Any] = []
+    holds_blocks = False
+    for event in meaning.events:
+        if type(event) is Message and not event.hidden:
+            parts.append(event.content)
+            holds_blocks = holds_blocks or type(event.content) is list
+    for event in meaning.events:
+        if not holds_blocks and type(event) is ToolCall:
+            parts.append(event.arguments)
+        elif not holds_blocks and type(event) is ToolResult:
+            parts.append(event.content)
+    return sum(len(p.encode("utf-8", "replace")) if type(p) is str else _length(p) for p in parts)
+
+
+def _length(value: Any) -> int:
+    try:
+        return len(orjson.dumps(value))
+    except (TypeError, orjson.JSONEncodeError):
+        return 0

@@ -1,0 +1,182 @@
+"""Text made safe to show: control and bidi characters visible, cell width, elision."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+# Letters by category, yet drawn as nothing.
+_BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u034f"
+
+# Values under these keys are ids and enumerations, unless one of _FREE is around them.
+_SHOWN_KEYS = frozenset(
+    b"type role id name tool_use_id call_id tool_call_id uuid parentUuid".split()
+)
+# What stands below these keys is a tool's own data, whatever its keys are called.
+_FREE = frozenset(b"input arguments output toolUseResult".split())
+_IDENTIFIER = re.compile(rb"[\w$.:/-]{1,64}")
+
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_TOKEN = re.compile(
+    rb"(?P<key>" + _STRING + rb")(?=[ \t\r\n]*+:)"
+    rb"|(?P<string>" + _STRING + rb")"
+    rb'|(?P<torn>".*+)'
+    rb"|(?P<open>[{\[])|(?P<close>[}\]])|(?P<comma>,)|(?P<colon>:)"
+    rb"|(?P<space>[ \t\r\n]++)"
+    rb"|(?P<number>-?[0-9][0-9.eE+-]*+)(?![\w])"
+    rb"|(?P<word>true|false|null|NaN|-?Infinity)(?![\w])"
+    rb'|(?P<other>[^"{}\[\],: \t\r\n]++)',
+    re.DOTALL,
+)
+# Before a place further than this, a line is not looked at: it would take seconds.
+_HEAD = 1 << 20
+
+
+class _Piece(NamedTuple):
+    """What stands for the bytes [start, end) of a record."""
+
+    start: int
+    end: int
+    shown: str
+
+
+def safe(text: str) -> str:
+    """The text in one line, with every character that could act on a terminal made visible.
+
+    Control characters become their pictures (␛), others without a shape of their own their
+    code point: `<U+202E>`.
+    """
+    if text.isprintable() and not any(c in _BLANK_LETTERS for c in text):
+        return text
+    return "".join(_visible(c) for c in text)
+
+
+def _visible(char: str) -> str:
+    if char <= "\x1f":
+        return chr(0x2400 + ord(char))
+    if char == "\x7f":
+        return "␡"
+    if char in _BLANK_LETTERS:
+        return f"<U+{ord(char):04X}>"
+    # An unassigned character is shown by its code point too, for its width is unknown.
+    if char.isprintable() or unicodedata.category(char) == "Zs":
+        return char
+    return f"<U+{ord(char):04X}>"
+
+
+def width(text: str) -> int:
+    """How many terminal cells a safe text takes."""
+    return len(text) if text.isascii() else sum(_cells(c) for c in text)
+
+
+def _cells(char: str) -> int:
+    if unicodedata.category(char) in {"Mn", "Me"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def elide(text: str, cells: int) -> str:
+    """The safe text if it fits into so many cells, else its beginning and an ellipsis."""
+    if width(text) <= cells:
+        return text
+    room = cells - 1
+    kept = []
+    for char in text:
+        room -= _cells(char)
+        if room < 0:
+            break
+        kept.append(char)
+    return "".join(kept) + "…"
+
+
+def structure(
+    raw: bytes, start: int, end: int, max_width: int, *, show_text: bool = False
+) -> tuple[str, int, int]:
+    """One line that shows a JSON record's structure around its bytes [start, end).
+
+    Returns the line and the cells [first, last) in which the range lies, at least one.
+    Strings and numbers are elided, but for short ids and enumerations; `show_text` shows
+    them. Bytes that are no JSON are only counted. Never fails, whatever the bytes are.
+    """
+    end = max(end, start + 1)
+    # A piece takes a cell or more: what is further away cannot be shown.
+    before: deque[_Piece] = deque(maxlen=max(max_width, 1))
+    inside: list[_Piece] = []
+    after: list[_Piece] = []
+    cells = 0
+    for piece in _pieces(raw, start, max_width // 2 if show_text else 0):
+        if piece.end <= start:
+            before.append(piece)
+            continue
+        (inside if piece.start < end else after).append(piece)
+        cells += width(piece.shown)
+        if cells > max_width:
+            break
+    middle = elide("".join(p.shown for p in inside) or " ", max(max_width - 2, 1))
+    room = max_width - width(middle) - 2
+    behind = sum(width(p.shown) for p in after)
+    left = _fitting(reversed(before), room - min(room // 2, behind))[::-1]
+    right = _fitting(after, room - sum(width(p.shown) for p in left))
+    shown = [*left, *inside, *right] or [_Piece(len(raw), len(raw), "")]
+    ahead = ("…" if shown[0].start > 0 else "") + "".join(p.shown for p in left)
+    rest = "".join(p.shown for p in right)
+    if shown[-1].end < len(raw) and not (middle + rest).endswith("…"):
+        rest += "…"
+    return ahead + middle + rest, width(ahead), width(ahead) + width(middle)
+
+
+def _fitting(pieces: Iterable[_Piece], room: int) -> list[_Piece]:
+    """The first of the pieces, as many as fit into so many cells."""
+    kept = []
+    for piece in pieces:
+        room -= width(piece.shown)
+        if room < 0:
+            break
+        kept.append(piece)
+    return kept
+
+
+def _pieces(raw: bytes, start: int, longest: int) -> Iterator[_Piece]:
+    """The record cut into pieces; `longest` is how many cells of a string are shown, or 0."""
+    at = 0 if start <= _HEAD else min(start, len(raw))
+    if at:
+        yield _Piece(0, at, f"…{at} bytes…")
+    key, depth, free = b"", 0, 0
+    for match in _TOKEN.finditer(raw, at):
+        kind, token = match.lastgroup, match[0]
+        if kind == "open":
+            depth += 1
+            free = free or (depth if key in _FREE else 0)
+        elif kind == "close":
+            free = 0 if depth == free else free
+            depth -= 1
+        # Where the head was skipped, nobody knows whose keys these are.
+        names = key in _SHOWN_KEYS and not free and not at
+        yield _Piece(*match.span(), _shown(kind, token, longest, names=names))
+        if kind == "key":
+            key = token[1:-1]
+        elif kind not in {"space", "colon"}:
+            key = b""
+
+
+def _shown(kind: str | None, token: bytes, longest: int, *, names: bool) -> str:
+    """What stands for a token; `names` says that it is the value of an id or enumeration."""
+    match kind:
+        case "open" | "close" | "comma" | "colon" | "word":
+            return token.decode()
+        case "space":
+            return " "
+        case "key" if _IDENTIFIER.fullmatch(token[1:-1]):
+            return token.decode()
+        case "string" if names and _IDENTIFIER.fullmatch(token[1:-1]):
+            return token.decode()
+        case "key" | "string" if longest:
+            return f'"{elide(safe(token[1:-1].decode(errors="replace")), longest)}"'
+        case "key" | "string":
+            return '"…"'
+        case "number":
+            return elide(token.decode(), longest) if longest else "…"
+    return f"…{len(token)} bytes…"
