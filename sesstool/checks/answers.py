@@ -47,7 +47,7 @@ class Answers:
 
     def _linked(self, graph: Graph) -> Iterator[tuple[Call, list[Edit]]]:
         for n, call in enumerate(self._calls):
-            last, child = _behind(graph, call.row)
+            last, child = behind(graph, call.row)
             later = self._calls[n + 1 :]
             is_last = not any(graph.same_turn(c.row, call.row) or c.row == call.row for c in later)
             name, edits = self._fresh(call), []
@@ -82,7 +82,7 @@ class Answers:
         return str(uuid.uuid5(uuid.NAMESPACE_OID, seed))
 
 
-def _behind(graph: Graph, row: int) -> tuple[int, int]:
+def behind(graph: Graph, row: int) -> tuple[int, int]:
     """The last row of a call's block, and the first live row that follows it (-1: none)."""
     last = row
     block = {row}

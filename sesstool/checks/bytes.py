@@ -222,7 +222,8 @@ def json_array(context: Context, record: Record, defect: Defect) -> Finding:
     Seen: Exports, and scripts that "clean up" a session with a JSON library.
     """
     fix = safe("write one record a line", defect.edits)
-    return _say(context, "B113", record, defect, "records stand in a JSON array", fix)
+    message = f"records stand in a JSON array (its marks are in {defect.count} places)"
+    return _say(context, "B113", record, defect, message, fix)
 
 
 @rule("B114", "pretty-printed", Severity.ERROR)
@@ -236,8 +237,9 @@ def pretty_printed(context: Context, record: Record, defect: Defect) -> Finding:
         breaks and indents go.
     Seen: jq, editors, format-on-save.
     """
-    fix = safe("put it on one line", defect.edits)
-    return _say(context, "B114", record, defect, "the record spans several lines", fix)
+    fix = safe("put each record on one line", defect.edits)
+    message = f"{defect.count} records span several lines each; the first is here"
+    return _say(context, "B114", record, defect, message, fix)
 
 
 @rule("B115", "merge-marker", Severity.ERROR)
@@ -344,10 +346,10 @@ BY_KIND = {
 class ByteChecks:
     """Findings about the bytes of one session, as its records go by.
 
-    What stands on many lines for one reason (CR LF, blank lines) is one finding.
+    What stands on many lines for one reason (CR LF, an array) is one finding.
     """
 
-    GATHERED = ("crlf", "blank-line")
+    GATHERED = ("crlf", "blank-line", "json-array", "pretty-printed")
 
     def __init__(self, context: Context) -> None:
         """Start before the first record."""

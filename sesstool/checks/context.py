@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -31,11 +32,16 @@ class Options:
 
 @dataclass(slots=True)
 class Context:
-    """A session under examination. `tokens` maps ids seen in fragments to the finding there."""
+    """A session under examination.
+
+    `tokens` maps ids seen in fragments to the finding there; `fragments` are the byte offsets
+    of fragments, in order, with the findings about them.
+    """
 
     session: Session
     options: Options
     tokens: dict[bytes, str] = field(default_factory=dict)
+    fragments: list[tuple[int, str]] = field(default_factory=list)
 
     def finding(
         self,
@@ -82,9 +88,18 @@ class Context:
         line = line.rpartition(b"\n")[2]
         return len(line.decode("utf-8", "replace")) + 1
 
-    def cause(self, name: str) -> str:
-        """The finding about a fragment that holds this id, "" if there is none."""
-        return self.tokens.get(name.encode("utf-8", "surrogatepass"), "")
+    def cause(self, name: str, between: tuple[int, int] = (0, 0)) -> str:
+        """The finding about the fragment that took this id away, "" if there is none.
+
+        That is a fragment that holds the id, or else the first between two byte offsets.
+        """
+        held = self.tokens.get(name.encode("utf-8", "surrogatepass"), "")
+        if held or between[0] >= between[1]:
+            return held
+        at = bisect_left(self.fragments, between[0], key=lambda fragment: fragment[0])
+        if at < len(self.fragments) and self.fragments[at][0] < between[1]:
+            return self.fragments[at][1]
+        return ""
 
 
 def safe(title: str, edits: Iterable[Edit]) -> Fix:

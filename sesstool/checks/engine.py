@@ -25,6 +25,8 @@ from sesstool.records.source import Source
 _AROUND = frozenset({Kind.BOM, Kind.CRLF, Kind.NO_NEWLINE, Kind.GLUED, Kind.ARRAY})
 _REWRITTEN = ("B113", "B114", "B115")
 _LEFT_OVER = ("B104", "B105", "B112")
+# What a doubled file shows of every record: that is one finding, not many.
+_DOUBLED = ("G502", "G506")
 _TOKEN = re.compile(rb'"([A-Za-z0-9_-]{8,64})"')
 _SEPARATORS = (b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85")
 _TOKEN_LIMIT = 1 << 16
@@ -108,8 +110,9 @@ class _Run:
             doubled = list(self._doubled())
             yield from doubled
             yield from tools.check(self._context)
-            # A doubled file is one finding, not one for each record.
-            yield from (f for f in graph.check(self._context) if not doubled or f.code != "G502")
+            for finding in graph.check(self._context):
+                if not doubled or finding.code not in _DOUBLED:
+                    yield finding
 
     def _defects(self, record: Record) -> Iterator[Finding]:
         for defect in record.defects:
@@ -118,6 +121,7 @@ class _Run:
                 continue
             for finding in self._bytes.see(record, defect):
                 if record.value is None:
+                    self._context.fragments.append((record.start, finding.key))
                     for token in _TOKEN.findall(record.raw[:_TOKEN_LIMIT]):
                         self._context.tokens.setdefault(token, finding.key)
                 yield finding
@@ -125,7 +129,7 @@ class _Run:
     def _record(self, record: Record, meaning: Meaning, *, deep: bool) -> Iterator[Finding]:
         self._hashes.append(hash(record.raw))
         self._starts.append(record.start)
-        if any(mark in record.raw for mark in _SEPARATORS):
+        if not record.raw.isascii() and any(mark in record.raw for mark in _SEPARATORS):
             self._separators += 1
             self._separated = self._separated or Place(record.line, record.start, record.end)
         if record.defects and not all(d.kind in _AROUND for d in record.defects):

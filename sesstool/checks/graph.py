@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
-from sesstool.checks.context import Context, safe, unsafe
+from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import id_of, set_member, set_parent
 from sesstool.findings import Finding, Severity
@@ -44,7 +45,8 @@ def dangling_parent(context: Context, graph: Graph, row: int, parent: int) -> Fi
         line = graph.place(parent).line
         message += f": older readers lose what stands before line {place.line}"
         fix = safe(f"hang it from line {line}", edits)
-    cause = context.cause(missing) if missing else ""
+    above = graph.place(parent).start if parent >= 0 else 0
+    cause = context.cause(missing, (above, place.start)) if missing else ""
     return context.finding("G501", place, message, fix=fix, severity=severity, cause=cause)
 
 
@@ -56,8 +58,9 @@ def duplicate_uuid(context: Context, graph: Graph, row: int, earlier: int) -> Fi
     Matters: Some readers take the first, some the last: the other is lost, with what hangs from
         it. Where the second hangs below the first, a walk never ends.
     Example: A hook that writes the same id in every turn.
-    Repair: Safe: a copy is cut. A different record gets a new id, and the records behind it that
-        name the old one follow it.
+    Repair: Safe for a copy: it is cut. Safe for a record that says the same in another place:
+        it gets a new id, and the records behind it that name the old one follow it. Unsafe where
+        the two say different things: nobody can tell which of them the records behind meant.
     Seen: Claude Code 24304, 22526 and hooks of plug-ins.
     """
     session = context.session
@@ -77,7 +80,9 @@ def duplicate_uuid(context: Context, graph: Graph, row: int, earlier: int) -> Fi
         if child not in graph.lost:
             edits += set_parent(session, graph, child, fresh)
     message = f"id {name} stands on line {first.line} already, on another record"
-    return context.finding("G502", place, message, fix=safe("give it a new id", edits))
+    again = _says(context, graph, row) == _says(context, graph, earlier)
+    fix = safe("give it a new id", edits) if again else unsafe("give it a new id", edits)
+    return context.finding("G502", place, message, fix=fix)
 
 
 @rule("G503", "parent-cycle", Severity.ERROR)
@@ -184,6 +189,23 @@ def compaction_no_summary(context: Context, graph: Graph, row: int) -> Finding:
     return context.finding("G507", place, message, fix=fix)
 
 
+@rule("G508", "compaction-bad-pointer", Severity.ERROR)
+def compaction_bad_pointer(context: Context, graph: Graph, row: int, missing: int) -> Finding:
+    """A compaction keeps records that are not in the file.
+
+    Finds: A compaction boundary whose preserved segment or messages name ids that no record
+        has. A dangling `logicalParentUuid` is sound.
+    Matters: The agent puts the preserved records behind the summary; what it does not find is
+        missing from the talk.
+    Example: `"preservedSegment":{"headUuid":"…","tailUuid":"…"}`
+    Repair: Manual: which records were meant, the file does not tell.
+    Seen: Claude Code 46603.
+    """
+    fix = manual("compare the boundary with a copy of the session")
+    message = f"the compaction keeps {missing} records that are not in the file"
+    return context.finding("G508", graph.place(row), message, fix=fix)
+
+
 @rule("G510", "lost-message", Severity.ERROR)
 def lost_message(context: Context, fault: Fault) -> Finding:
     """A message is told by an event only.
@@ -196,6 +218,19 @@ def lost_message(context: Context, fault: Fault) -> Finding:
     """
     fix = safe(fault.title, fault.edits)
     return context.finding("G510", fault.place, fault.message, fix=fix)
+
+
+def copied_record(context: Context, fault: Fault) -> Finding:
+    """G502 in a session without ids."""
+    fix = safe(fault.title, fault.edits)
+    severity = Severity.WARNING
+    return context.finding("G502", fault.place, fault.message, fix=fix, severity=severity)
+
+
+def hollow_compaction(context: Context, fault: Fault) -> Finding:
+    """G507 in a session without a tree."""
+    fix = unsafe(fault.title, fault.edits)
+    return context.finding("G507", fault.place, fault.message, fix=fix)
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -224,6 +259,11 @@ def _compactions(context: Context, graph: Graph) -> Iterator[Finding]:
     boundary = -1
     for row in range(len(graph)):
         flags = graph.flags[row]
+        if flags & BOUNDARY:
+            missing = context.session.format.kept(context.session.value(graph.place(row)))
+            gone = sum(graph.row_of(name) is None for name in missing)
+            if gone:
+                yield compaction_bad_pointer(context, graph, row, gone)
         if flags & BOUNDARY and graph.scope[row] == graph.main:
             if boundary >= 0:
                 yield compaction_no_summary(context, graph, boundary)
@@ -253,6 +293,14 @@ def _joined(context: Context, graph: Graph, branch: Branch) -> list[Edit]:
             tip = id_of(context.session, graph, branch.tip)
             return set_parent(context.session, graph, row, dumps(tip))
     return []
+
+
+def _says(context: Context, graph: Graph, row: int) -> dict[str, Any]:
+    """A record without its place in the tree and in time."""
+    value = context.session.value(graph.place(row))
+    return {
+        k: v for k, v in value.items() if k not in (context.session.format.parent_key, "timestamp")
+    }
 
 
 def _fresh(seed: str, start: int) -> str:

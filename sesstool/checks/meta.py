@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sesstool.checks.content import bloat, error_echo
 from sesstool.checks.context import Context, manual, safe, unsafe
-from sesstool.checks.graph import lost_message
+from sesstool.checks.graph import copied_record, hollow_compaction, lost_message
 from sesstool.checks.rule import rule
 from sesstool.findings import Applicability, Finding, Fix, Severity
 from sesstool.formats.base import Fault, Place
@@ -174,6 +174,8 @@ BY_NAME = {
     "fork": fork,
     "old-format": old_format,
     "lost-message": lost_message,
+    "copied-record": copied_record,
+    "hollow-compaction": hollow_compaction,
     "error-echo": error_echo,
     "bloat": bloat,
 }

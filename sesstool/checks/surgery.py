@@ -41,11 +41,11 @@ def drop_value(session: Session, place: Place, pointer: str) -> list[Edit]:
 
 
 def siblings(session: Session, place: Place, pointer: str) -> int:
-    """How many items the array holds that a pointer points into."""
+    """How many blocks stand in the list that a pointer points into; 1 where it is in none."""
     value: object = session.value(place)
     for part in parts(pointer)[:-1]:
         value = value[int(part)] if isinstance(value, list) else value[part]  # type: ignore[index]
-    return len(value) if isinstance(value, (list, dict)) else 0
+    return len(value) if isinstance(value, list) else 1
 
 
 def drop_record(session: Session, place: Place) -> list[Edit]:

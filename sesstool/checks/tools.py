@@ -1,18 +1,26 @@
-"""Family T: tool calls and their results."""
+"""Family T: tool calls; `results` has the rules about their results."""
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
 from sesstool.checks.answers import Answers
 from sesstool.checks.context import Context, manual, safe, unsafe
+from sesstool.checks.results import (
+    astray,
+    displaced_result,
+    duplicate_result,
+    nameless_result,
+    orphan_result,
+)
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import drop_block, replace_value
 from sesstool.findings import Finding, Fix, Severity
 from sesstool.formats.base import Format, Place
-from sesstool.formats.events import Meaning, ToolCall
+from sesstool.formats.events import ToolCall
 from sesstool.model.pairing import Call, Result
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, parts
@@ -75,81 +83,6 @@ def unanswered_call(context: Context, call: Call, answers: Answers) -> Finding:
     )
 
 
-@rule("T402", "orphan-result", Severity.ERROR)
-def orphan_result(context: Context, result: Result) -> Finding:
-    """A tool result answers no call.
-
-    Finds: A result whose id no call armed. On a branch that no resume reaches it is information.
-    Matters: Providers refuse the request ("unexpected tool_use_id"), in every turn to come.
-    Example: A history that was cut between the call and its result.
-    Repair: Safe: the block, or the record that holds nothing else, is cut and kept in
-        lost+found. The call is not invented.
-    Seen: 14 reports: trimming, compaction, torn records.
-    """
-    message = f"result for call {result.id}, which is not in the file"
-    fix = safe(f"take the result out ({KEPT})", drop_block(context.session, result.place))
-    return _about(context, "T402", result, message, fix)
-
-
-@rule("T403", "duplicate-result", Severity.ERROR)
-def duplicate_result(context: Context, result: Result, first: Place) -> Finding | None:
-    """A call has two results.
-
-    Finds: A second result for an id that no new call armed.
-    Matters: Providers refuse the request; Codex passes both on.
-    Example: A client that answers an interrupted call, and the tool that answers after all.
-    Repair: Safe where both say the same, or where one is an agent's placeholder: that one is
-        cut and kept in lost+found. Unsafe where both are real: the later one goes.
-    Seen: hermes, openclaw; two windows on one session.
-    """
-    session = context.session
-    if not session.reaches(result.row, result.place):
-        return None
-    if session.graph is not None and not session.reaches(session.graph.row_at(first.start), first):
-        return None
-    earlier = [e for e in _results(context, first) if e.id == result.id]
-    later = [e for e in _results(context, result.place) if e.id == result.id]
-    same = bool(earlier and later) and earlier[0].content == later[-1].content
-    message = f"second result for call {result.id}"
-    if same:
-        fix = safe("take the copy out", drop_block(session, result.place))
-    elif result.placeholder or not earlier or not earlier[0].placeholder:
-        title = f"take the second one out ({KEPT})"
-        edits = drop_block(session, result.place)
-        fix = safe(title, edits) if result.placeholder else unsafe(title, edits)
-    else:
-        place = Place(first.line, first.start, first.end, earlier[0].pointer)
-        fix = safe(f"take the placeholder out ({KEPT})", drop_block(session, place))
-    kind = "an identical" if same else "a different"
-    return _about(context, "T403", result, f"{message}: {kind} one stands before it", fix)
-
-
-@rule("T404", "displaced-result", Severity.ERROR)
-def displaced_result(context: Context, result: Result, call: Call) -> Finding:
-    """A tool result stands where its call cannot take it.
-
-    Finds: A result behind the next message (where results must follow directly), or before its
-        call.
-    Matters: Providers refuse the request. Codex: output before call is dead in all versions.
-    Example: call, next prompt, then the result of a slow tool.
-    Repair: Safe: the record is moved behind its call; no placeholder is written.
-    Seen: Slow tools whose answer came after the next prompt.
-    """
-    session = context.session
-    line = session.source.read(result.place.start, result.place.end)
-    size = session.source.size
-    ended = result.place.end < size
-    edits = [Edit(result.place.start, result.place.end + ended)]
-    at = call.block.end
-    inside = result.place.start <= at <= result.place.end
-    if inside or result.place.start < call.place.start:
-        at = call.place.end
-    edits.append(Edit(at, at, b"\n" + line, content=True))
-    fix = safe("move it behind its call", edits)
-    message = f"the result of call {result.id} belongs behind line {call.place.line}"
-    return _about(context, "T404", result, message, fix)
-
-
 @rule("T405", "duplicate-call-id", Severity.ERROR)
 def duplicate_call_id(context: Context, call: Call, before: Call, own: Result | None) -> Finding:
     """Two calls that wait at the same time have one id.
@@ -185,16 +118,16 @@ def bad_arguments(context: Context, record: Record, call: ToolCall) -> Finding:
     Finds: Arguments that are no JSON object, or no JSON text where text is wanted.
     Matters: Claude Code and Copilot CLI do not resume; providers refuse the request.
     Example: `"arguments":"{\"cmd\":\"echo ha"`, cut while it was streamed.
-    Repair: Safe: an empty object takes their place, call and result stay paired, the raw text
-        is kept in lost+found.
+    Repair: Safe: an object that was kept as the wrong type is written as the right one; else an
+        empty object takes its place and the raw text is kept in lost+found. Call and result
+        stay paired.
     Seen: Streams that broke off; null from some gateways.
     """
     place = Place(record.line, record.start, record.end, call.pointer + _arguments(record, call))
-    as_text = not place.pointer.endswith("/input")
-    text = b'"{}"' if as_text else b"{}"
+    text, title = _sendable(call.arguments, as_text=not place.pointer.endswith("/input"))
     edits = replace_value(context.session, place, place.pointer, text)
     message = f"the arguments of call {call.id} cannot be sent again: {call.fault}"
-    fix = safe("put an empty object in their place (they are kept in lost+found)", edits)
+    fix = safe(title, edits)
     return context.finding("T406", place, message, fix=fix if edits else manual("mend it by hand"))
 
 
@@ -249,7 +182,10 @@ def check(context: Context) -> Iterator[Finding]:
         else:
             yield orphan_result(context, orphan)
     for result, call in pairing.displaced:
-        yield displaced_result(context, result, call)
+        if context.session.graph is None or astray(context.session.graph, result.row, call.row):
+            yield displaced_result(context, result, call)
+    for result, call in pairing.nameless:
+        yield nameless_result(context, result, call)
     duplicates = list(pairing.duplicates)
     for call, before in pairing.twins:
         own = next((r for r, _ in duplicates if r.id == call.id and r.scope == call.scope), None)
@@ -267,23 +203,8 @@ def _waits(context: Context, call: Call, form: Format) -> bool:
         return False
     graph = context.session.graph
     if graph is None:
-        return True
+        return context.session.last_message <= call.place.start
     return graph.leaf == call.row or graph.same_turn(graph.leaf, call.row)
-
-
-def _about(context: Context, code: str, result: Result, message: str, fix: Fix) -> Finding:
-    labels = {"call_id": result.id}
-    cause = context.cause(result.id)
-    if context.session.reaches(result.row, result.place):
-        return context.finding(code, result.place, message, fix=fix, cause=cause, labels=labels)
-    message += ", on a branch that a resume does not reach"
-    severity = Severity.INFORMATION
-    return context.finding(code, result.place, message, severity=severity, labels=labels)
-
-
-def _results(context: Context, place: Place) -> list[Any]:
-    meaning: Meaning = context.session.format.meaning(context.session.value(place))
-    return [e for e in meaning.events if hasattr(e, "placeholder")]
 
 
 def _same_call(context: Context, call: Call, before: Call) -> bool:
@@ -317,6 +238,22 @@ def _rename(
         for key in keys
         for edit in replace_value(context.session, place, f"{place.pointer}/{key}", new)
     ]
+
+
+def _sendable(arguments: Any, *, as_text: bool) -> tuple[bytes, str]:
+    """The JSON that takes the place of arguments, and what to say about it."""
+    value = arguments
+    if type(arguments) is str:
+        try:
+            value = json.loads(arguments)
+        except (ValueError, RecursionError):
+            value = None
+    if type(value) is dict:
+        title = "write the same arguments as the type that is wanted"
+    else:
+        value, title = {}, "put an empty object in their place (they are kept in lost+found)"
+    text = dumps(value)
+    return (dumps(text.decode("utf-8", "surrogatepass")) if as_text else text), title
 
 
 def _arguments(record: Record, call: ToolCall) -> str:

@@ -152,6 +152,10 @@ class Format:
         """The record, without line end, that answers a call."""
         raise NotImplementedError
 
+    def kept(self, value: dict[str, Any]) -> Iterable[str]:
+        """The ids of the records that a compaction record keeps beside its summary."""
+        return ()
+
     def home(self, path: Path) -> Path | None:
         """The agent's home folder that a path lies in, if it does."""
         return None

@@ -23,6 +23,7 @@ from sesstool.formats.base import (
     Question,
     Score,
     Tracker,
+    blocks,
     mapping,
     share,
     text,
@@ -201,6 +202,14 @@ class ClaudeCode(Format):
         }
         return dumps(out)
 
+    def kept(self, value: dict[str, Any]) -> Iterable[str]:
+        """See `Format.kept`. The anchor may be the summary, which a crash can part from it."""
+        meta = mapping(value.get("compactMetadata"))
+        segment = mapping(meta.get("preservedSegment"))
+        names = [segment.get("headUuid"), segment.get("tailUuid")]
+        names += blocks(mapping(meta.get("preservedMessages")).get("uuids"))
+        return [name for name in names if type(name) is str]
+
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""
         configured = os.environ.get("CLAUDE_CONFIG_DIR")
@@ -230,7 +239,7 @@ class ClaudeCode(Format):
 
     def session_id(self, path: Path) -> str:
         """See `Format.session_id`."""
-        return "" if path.stem.startswith("agent-") else path.name.removesuffix(".jsonl")
+        return path.stem if _UUID_NAME.fullmatch(path.name) else ""
 
     def find(self, prefix: str) -> Iterable[Path]:
         """See `Format.find`."""

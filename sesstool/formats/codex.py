@@ -88,6 +88,7 @@ class Codex(Format):
     schema = "codex"
     provider = "openai-responses"
     pairing = "order"
+    waits = frozenset({"request_user_input"})
     harmless = frozenset({"update_plan", "view_image", "list_mcp_resources", "tool_search"})
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
@@ -204,7 +205,7 @@ class Codex(Format):
 
 
 def _is_envelope(value: dict[str, Any]) -> bool:
-    return "payload" in value and value.get("type") in _ENVELOPE_TYPES
+    return "payload" in value and text(value.get("type")) in _ENVELOPE_TYPES
 
 
 def _is_bare_header(value: dict[str, Any]) -> bool:
@@ -213,7 +214,7 @@ def _is_bare_header(value: dict[str, Any]) -> bool:
 
 def _is_bare(value: dict[str, Any]) -> bool:
     return (
-        _is_bare_header(value) or "record_type" in value or value.get("type") in _BARE_ITEMS
+        _is_bare_header(value) or "record_type" in value or text(value.get("type")) in _BARE_ITEMS
     ) and "payload" not in value
 
 

@@ -41,6 +41,8 @@ class CodexTracker(Tracker):
         self._outputs: dict[str, Place] = {}
         self._compacted: tuple[int, int, Place] | None = None
         self._bloat = 0
+        self._hollow: Place | None = None
+        self._copies: list[Place] = []
 
     def see(self, record: Record, meaning: Meaning) -> None:
         """See `Tracker.see`."""
@@ -48,9 +50,12 @@ class CodexTracker(Tracker):
         self._records += 1
         if self._first is None:
             self._first = record
-        self._last = record
         kind = value.get("type")
         payload = mapping(value.get("payload"))
+        copied = self._last is not None and self._last.raw == record.raw
+        if copied and kind == "response_item" and payload.get("type") in ("message", "reasoning"):
+            self._copies.append(_place(record))
+        self._last = record
         ordinal = value.get("ordinal")
         if type(ordinal) is int:
             if self._ordinal < 0:
@@ -79,7 +84,7 @@ class CodexTracker(Tracker):
         if kind == "item_completed":
             item = mapping(payload.get("item"))
             self._thread = self._thread or text(payload.get("thread_id"))
-            if item.get("type") in _ROLES:
+            if text(item.get("type")) in _ROLES:
                 self._hear(record, _ROLES[item["type"]], _words(item.get("content")))
             elif item.get("type") == "CommandExecution":
                 self._outputs[text(item.get("id"))] = _place(record)
@@ -99,7 +104,7 @@ class CodexTracker(Tracker):
             self._heard.setdefault(key, []).append(_place(record))
 
     def _message(self, item: dict[str, Any]) -> None:
-        key = hash((item.get("role"), _words(item.get("content")).strip()))
+        key = hash((text(item.get("role")), _words(item.get("content")).strip()))
         waiting = self._heard.get(key)
         if waiting:
             waiting.pop()
@@ -109,7 +114,9 @@ class CodexTracker(Tracker):
     def _compaction(self, record: Record) -> None:
         # What was heard before and not said is replaced by the summary: nothing is lost.
         self._heard.clear()
-        payload = (record.value or {}).get("payload")
+        payload = mapping((record.value or {}).get("payload"))
+        if not payload.get("replacement_history") and not text(payload.get("message")).strip():
+            self._hollow = _place(record)
         key = hash(orjson.dumps(payload))
         if self._compacted and self._compacted[0] == key:
             first = self._compacted[2]
@@ -152,6 +159,15 @@ class CodexTracker(Tracker):
         yield from self._header(source)
         yield from self._ordinals()
         yield from self._lost(source)
+        for place in self._copies:
+            edits = (Edit(place.start, place.end + 1),)
+            message = "exact copy of the record before"
+            yield Fault("copied-record", place, message, "take the copy out", edits, safe=True)
+        if self._hollow is not None:
+            edits = (Edit(self._hollow.start, self._hollow.end + 1),)
+            message = "a compaction without a summary hides all that stands before it"
+            title = "take it out, so that the whole history is live again"
+            yield Fault("hollow-compaction", self._hollow, message, title, edits, safe=False)
         if self._compacted and self._compacted[1] > 1:
             _, count, place = self._compacted
             message = f"{count} equal compacted records follow each other: {self._bloat} bytes"

@@ -42,6 +42,7 @@ class OpenAIChat(Format):
     schema = "openai-chat"
     provider = "openai-chat"
     pairing = "direct"
+    waits = frozenset({"AskUserQuestion", "ask_user", "ask_human", "request_user_input"})
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""
@@ -75,7 +76,8 @@ def _messages(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _is_message(value: Any) -> bool:
-    return type(value) is dict and value.get("role") in _ROLES and not _FOREIGN_KEYS & value.keys()
+    value = mapping(value)
+    return text(value.get("role")) in _ROLES and not _FOREIGN_KEYS & value.keys()
 
 
 def _foreign(message: dict[str, Any]) -> bool:

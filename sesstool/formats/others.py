@@ -75,7 +75,7 @@ def _kimi(value: dict[str, Any]) -> bool:
 
 
 def _responses(value: dict[str, Any]) -> bool:
-    return value.get("type") in _ITEMS and "payload" not in value
+    return text(value.get("type")) in _ITEMS and "payload" not in value
 
 
 def _droid(value: dict[str, Any]) -> bool:

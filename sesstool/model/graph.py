@@ -177,23 +177,30 @@ class Graph:
 
         It should reach all of the session itself behind the newest compaction that it reaches.
         """
-        start = 0
-        for row in range(len(self.up)):
-            if self.live[row] and self.flags[row] & BOUNDARY:
-                start = row
         reached = present = 0
-        for row in range(start, len(self.up)):
+        for row in range(self._start(), len(self.up)):
             if self._counts(row):
                 present += 1
                 reached += self.live[row]
         return reached, present
+
+    def _start(self) -> int:
+        """The newest compaction that a resume reaches, the first row if there is none."""
+        for row in range(len(self.up) - 1, -1, -1):
+            if self.live[row] and self.flags[row] & BOUNDARY:
+                return row
+        return 0
 
     def _counts(self, row: int) -> bool:
         flags = self.flags[row]
         return self.scope[row] == self.main and bool(flags & TALK) and not flags & HIDDEN
 
     def branches(self) -> list[Branch]:
-        """The branches that a resume does not reach, in order of their first row."""
+        """The branches that a resume does not reach, in order of their first row.
+
+        What a compaction replaced is no branch.
+        """
+        start = self._start()
         owner = array("i", [ROOT]) * len(self.up)
         found: dict[int, Branch] = {}
         live_seen = 0
@@ -203,7 +210,7 @@ class Graph:
                 continue
             parent = self.up[row]
             owner[row] = owner[parent] if 0 <= parent < row and owner[parent] >= 0 else row
-            if not self._counts(row):
+            if row < start or not self._counts(row):
                 continue
             branch = found.get(owner[row])
             if branch is None:

@@ -55,8 +55,9 @@ class Pairing:
 
     After `finish`: `unanswered` calls, `orphans` (results without a call), `duplicates` (a
     result and the place of the one before it), `displaced` (a result that stands where it must
-    not, and its call), `twins` (a call under an id that was still open, and the call that
-    opened it).
+    not, or in a tree may stand where it must not, and its call), `twins` (a call under an id
+    that was still open, and the call that opened it), `nameless` (a result without an id, and
+    the only call that was open).
     """
 
     def __init__(self, mode: Literal["direct", "turn", "order"]) -> None:
@@ -68,17 +69,22 @@ class Pairing:
         self._answered: dict[int, int] = {}
         self._places = array("q")
         self._block: Block | None = None
+        self._said: dict[str, str] = {}
         self.calls = 0
         self.unanswered: list[Call] = []
         self.orphans: list[Result] = []
         self.duplicates: list[tuple[Result, Place]] = []
         self.displaced: list[tuple[Result, Call]] = []
         self.twins: list[tuple[Call, Call]] = []
+        self.nameless: list[tuple[Result, Call]] = []
 
     def see(self, record: Record, meaning: Meaning, row: int) -> None:
         """Take the calls and results of one record."""
         calls = [e for e in meaning.events if type(e) is ToolCall]
         results = [e for e in meaning.events if type(e) is ToolResult]
+        words = [e for e in meaning.events if type(e) is Message and not e.hidden]
+        if words and (words[0].role == "assistant" or words[0].prompt):
+            self._said[meaning.scope] = meaning.turn
         if not calls and not results:
             if self._block is not None and any(type(e) is Message for e in meaning.events):
                 self._block = None
@@ -130,9 +136,14 @@ class Pairing:
         self._open[key] = call
 
     def _result(self, result: Result) -> None:
+        if not result.id:
+            self._nameless(result)
+            return
         key = (result.scope, result.id)
         if key in self._open:
-            del self._open[key]
+            call = self._open.pop(key)
+            if self._mode == "turn" and self._said.get(result.scope) != call.turn:
+                self.displaced.append((result, call))
             self._answer(key, result)
         elif key in self._late:
             self.displaced.append((result, self._late.pop(key)))
@@ -142,6 +153,14 @@ class Pairing:
             self.duplicates.append((result, Place(line, start, end)))
         elif self._mode != "direct" and key not in self._early:
             self._early[key] = result
+        else:
+            self.orphans.append(result)
+
+    def _nameless(self, result: Result) -> None:
+        """A result that names no call is the answer of the only one that is open."""
+        waiting = [key for key in self._open if key[0] == result.scope]
+        if len(waiting) == 1:
+            self.nameless.append((result, self._open.pop(waiting[0])))
         else:
             self.orphans.append(result)
 

@@ -12,7 +12,7 @@ from sesstool.formats.events import Checkpoint, Meaning, Message, StateChange
 from sesstool.formats.registry import SAMPLE, by_name, detect
 from sesstool.model.graph import Graph
 from sesstool.model.pairing import Pairing
-from sesstool.records.heal import heal
+from sesstool.records.heal import decode, heal
 from sesstool.records.recover import Record, records, utf16
 from sesstool.records.source import Source
 
@@ -21,8 +21,7 @@ class Session:
     """One conversation with what is known of it.
 
     Counts and `graph`, `pairing`, `tracker` are filled by `read`, which must be exhausted
-    before they are looked at. `messages` counts what people and models said, `reached` how
-    much of it a resume sends.
+    before they are looked at. `last_message` is the byte offset of the last record with words.
     """
 
     def __init__(self, source: Source, form: Format, reason: str) -> None:
@@ -34,6 +33,7 @@ class Session:
         self.id = form.session_id(source.path) if source.path else ""
         self.cwd = self.version = self.model = ""
         self.first_time = self.last_time = ""
+        self.last_message = -1
         self.graph: Graph | None = Graph() if form.linked else None
         self.pairing = Pairing(form.pairing)
         self.tracker = form.tracker(source.path)
@@ -67,6 +67,8 @@ class Session:
         self.pairing.see(record, meaning, row)
         self.tracker.see(record, meaning)
         self._about(meaning)
+        if any(type(e) is Message for e in meaning.events):
+            self.last_message = record.start
 
     def _about(self, meaning: Meaning) -> None:
         self.id = self.id or meaning.session
@@ -100,7 +102,10 @@ class Session:
     def value(self, place: Place) -> dict[str, Any]:
         """The decoded record at a place, read again."""
         raw = self.source.read(place.start, place.end)
-        value, _ = heal(raw, place.start)
+        try:
+            value = decode(raw)
+        except ValueError:
+            value, _ = heal(raw, place.start)
         return value if type(value) is dict else {}
 
 

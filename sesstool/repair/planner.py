@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sesstool.checks.context import Options
 from sesstool.checks.engine import Progress, examine
@@ -27,7 +27,7 @@ STAGES: tuple[tuple[str, ...], ...] = (
     ("G504",),
     ("G502",),
     ("G503",),
-    ("C", "T405", "T406", "T408"),
+    ("C", "T405", "T406", "T408", "T409"),
     ("T402", "T403"),
     ("T404",),
     ("T401",),
@@ -114,13 +114,18 @@ def plan(
             after = _without_mode(report) if mode is not None else report
             return Outcome(edits, mode, tuple(mended), before, after, session)
         mended += used
-        step = EditSet(e for f in used if f.fix for e in f.fix.edits)
+        # A line's edit takes its newline along, which the last line may not have.
+        step = EditSet(_within(e, report.size) for f in used if f.fix for e in f.fix.edits)
         edits = edits.then(step, source.size)
         session, report = look(EditedSource(source, edits))
     raise WriteError(
         f"the repair of {source.name} does not come to rest; nothing was changed",
         hint="report this with the output of `sesstool validate`",
     )
+
+
+def _within(edit: Edit, size: int) -> Edit:
+    return edit if edit.end <= size else replace(edit, end=size)
 
 
 def _next_fixes(findings: Sequence[Finding], allows: Callable[[Finding], bool]) -> list[Finding]:

@@ -1,0 +1,172 @@
+"""Family T, the results: without a call, twice, in the wrong place, or without a name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sesstool.checks.answers import behind
+from sesstool.checks.context import Context, manual, safe, unsafe
+from sesstool.checks.rule import rule
+from sesstool.checks.surgery import drop_block, drop_record, id_of, set_parent
+from sesstool.findings import Finding, Fix, Severity
+from sesstool.formats.base import Place
+from sesstool.formats.events import Meaning
+from sesstool.model.graph import ASSISTANT, HIDDEN, PROMPT, Graph
+from sesstool.model.pairing import Call, Result
+from sesstool.model.session import Session
+from sesstool.records.edits import Edit
+from sesstool.records.jsonspan import dumps, locate
+
+_KEPT = "it is kept in lost+found"
+_MOVE = "move it behind its call"
+
+
+@rule("T402", "orphan-result", Severity.ERROR)
+def orphan_result(context: Context, result: Result) -> Finding:
+    """A tool result answers no call.
+
+    Finds: A result whose id no call armed. On a branch that no resume reaches it is information.
+    Matters: Providers refuse the request ("unexpected tool_use_id"), in every turn to come.
+    Example: A history that was cut between the call and its result.
+    Repair: Safe: the block, or the record that holds nothing else, is cut and kept in
+        lost+found. The call is not invented.
+    Seen: 14 reports: trimming, compaction, torn records.
+    """
+    message = f"result for call {result.id}, which is not in the file"
+    fix = safe(f"take the result out ({_KEPT})", drop_block(context.session, result.place))
+    return _about(context, "T402", result, message, fix)
+
+
+@rule("T403", "duplicate-result", Severity.ERROR)
+def duplicate_result(context: Context, result: Result, first: Place) -> Finding | None:
+    """A call has two results.
+
+    Finds: A second result for an id that no new call armed.
+    Matters: Providers refuse the request; Codex passes both on.
+    Example: A client that answers an interrupted call, and the tool that answers after all.
+    Repair: Safe where both say the same, or where one is an agent's placeholder: that one is
+        cut and kept in lost+found. Unsafe where both are real: the later one goes.
+    Seen: hermes, openclaw; two windows on one session.
+    """
+    session = context.session
+    if not session.reaches(result.row, result.place):
+        return None
+    if session.graph is not None and not session.reaches(session.graph.row_at(first.start), first):
+        return None
+    earlier = [e for e in _results(context, first) if e.id == result.id]
+    later = [e for e in _results(context, result.place) if e.id == result.id]
+    same = bool(earlier and later) and earlier[0].content == later[-1].content
+    message = f"second result for call {result.id}"
+    if same:
+        fix = safe("take the copy out", drop_block(session, result.place))
+    elif result.placeholder or not earlier or not earlier[0].placeholder:
+        title = f"take the second one out ({_KEPT})"
+        edits = drop_block(session, result.place)
+        fix = safe(title, edits) if result.placeholder else unsafe(title, edits)
+    else:
+        place = Place(first.line, first.start, first.end, earlier[0].pointer)
+        fix = safe(f"take the placeholder out ({_KEPT})", drop_block(session, place))
+    kind = "an identical" if same else "a different"
+    return _about(context, "T403", result, f"{message}: {kind} one stands before it", fix)
+
+
+@rule("T404", "displaced-result", Severity.ERROR)
+def displaced_result(context: Context, result: Result, call: Call) -> Finding:
+    """A tool result stands where its call cannot take it.
+
+    Finds: A result behind the next message (where results must follow directly), or before its
+        call.
+    Matters: Providers refuse the request. Codex: output before call is dead in all versions.
+    Example: call, next prompt, then the result of a slow tool.
+    Repair: Safe: the record is moved behind its call; no placeholder is written.
+    Seen: Slow tools whose answer came after the next prompt.
+    """
+    session = context.session
+    message = f"the result of call {result.id} belongs behind line {call.place.line}"
+    if session.graph is not None:
+        fix = _moved_in_tree(session, session.graph, result, call)
+        return _about(context, "T404", result, message, fix)
+    line = session.source.read(result.place.start, result.place.end)
+    ended = result.place.end < session.source.size
+    edits = [Edit(result.place.start, result.place.end + ended)]
+    at = call.block.end
+    inside = result.place.start <= at <= result.place.end
+    if inside or result.place.start < call.place.start:
+        at = call.place.end
+    edits.append(Edit(at, at, b"\n" + line, content=True))
+    return _about(context, "T404", result, message, safe(_MOVE, edits))
+
+
+def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -> Fix:
+    """Move a record behind its call's block, hang it there, and close the gap it leaves."""
+    if not result.alone:
+        return manual("the record says more than the result; part them by hand")
+    place = result.place
+    line = session.source.read(place.start, place.end)
+    parent = dumps(id_of(session, graph, call.row))
+    for edit in reversed(set_parent(session, graph, result.row, parent)):
+        start, end = edit.start - place.start, edit.end - place.start
+        line = line[:start] + edit.text + line[end:]
+    edits = drop_record(session, Place(*place[:3]))
+    last, child = behind(graph, call.row)
+    if child >= 0 and child != result.row and graph.flags[graph.up[child]] & ASSISTANT:
+        edits += set_parent(session, graph, child, dumps(id_of(session, graph, result.row)))
+    at = graph.place(last).end
+    edits.append(Edit(at, at, b"\n" + line, content=True))
+    return safe(_MOVE, edits)
+
+
+@rule("T409", "nameless-result", Severity.ERROR)
+def nameless_result(context: Context, result: Result, call: Call) -> Finding:
+    """A tool result does not say which call it answers.
+
+    Finds: A result without a call id, where exactly one call is open.
+    Matters: Providers refuse the request; agents leave the result out.
+    Example: `{"role":"tool","content":"…"}` without `tool_call_id`.
+    Repair: Safe: it gets the id of the only open call.
+    Seen: Sessions passed through other tools.
+    """
+    session = context.session
+    place = result.place
+    key = "tool_use_id" if place.pointer.startswith("/message/") else "tool_call_id"
+    key = "call_id" if place.pointer == "/payload" else key
+    raw = session.source.read(place.start, place.end)
+    block = locate(raw, place.pointer)
+    member = locate(raw, f"{place.pointer}/{key}")
+    text = dumps(call.id)
+    if member is not None:
+        edits = [Edit(place.start + member.start, place.start + member.end, text)]
+    else:
+        at = place.start + (block.start if block else 0) + 1
+        edits = [Edit(at, at, dumps(key) + b":" + text + b",")]
+    fix = safe(f"give it the id of the open call {call.id}", edits)
+    message = "a result names no call; exactly one is open"
+    return _about(context, "T409", result, message, fix)
+
+
+def astray(graph: Graph, row: int, call: int) -> bool:
+    """Whether something was said between a call and its result, on the way from one up."""
+    other = graph.up[row]
+    for _ in range(len(graph)):
+        if other < 0 or other == call or graph.same_turn(other, call):
+            return False
+        flags = graph.flags[other]
+        if flags & (ASSISTANT | PROMPT) and not flags & HIDDEN:
+            return True
+        other = graph.up[other]
+    return False
+
+
+def _about(context: Context, code: str, result: Result, message: str, fix: Fix) -> Finding:
+    labels = {"call_id": result.id}
+    cause = context.cause(result.id)
+    if context.session.reaches(result.row, result.place):
+        return context.finding(code, result.place, message, fix=fix, cause=cause, labels=labels)
+    message += ", on a branch that a resume does not reach"
+    severity = Severity.INFORMATION
+    return context.finding(code, result.place, message, severity=severity, labels=labels)
+
+
+def _results(context: Context, place: Place) -> list[Any]:
+    meaning: Meaning = context.session.format.meaning(context.session.value(place))
+    return [e for e in meaning.events if hasattr(e, "placeholder")]
