@@ -67,16 +67,18 @@ class Repair:
     """A repair that was planned: what it would do, and the files that it would change.
 
     `files` holds the session's own plan first, then those of files that refer to its bytes. It
-    is empty where there is nothing to do, or where the input is no file.
+    is empty where there is nothing to do, or where the input is no file. `piped` keeps what
+    came from standard input, which cannot be read again.
     """
 
     path: str
     outcome: Outcome
     files: tuple[FilePlan, ...]
+    piped: FileSource | None = None
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self.outcome.edits) or self.outcome.mode is not None
+        return _changes(self.outcome)
 
 
 def find(names: Iterable[str]) -> Iterator[Path | str]:
@@ -149,19 +151,27 @@ def repair(
 
     The plan is for the bytes that the file has now: `apply` refuses any others.
     """
-    with open_source(path) as source:
-        status = _status(source)
+    source = open_source(path)
+    try:
         outcome = planner.plan(
             source,
             options,
             choice,
             format_name=format_name,
-            status=status,
+            status=_status(source),
             progress=progress,
         )
-        if source.path is None or not (outcome.edits or outcome.mode is not None):
-            return Repair(source.name, outcome, ())
-        return Repair(source.name, outcome, tuple(_file_plans(source, outcome)))
+        if source.path is None:
+            return Repair(source.name, outcome, (), source)
+        files = tuple(_file_plans(source, outcome)) if _changes(outcome) else ()
+        return Repair(source.name, outcome, files)
+    finally:
+        if source.path is not None:
+            source.close()
+
+
+def _changes(outcome: Outcome) -> bool:
+    return bool(outcome.edits) or outcome.mode is not None
 
 
 def _status(source: FileSource) -> os.stat_result | None:
@@ -241,24 +251,25 @@ def resume(
         return resuming.resume(source, format_name=format_name, progress=progress)
 
 
-def write_copy(path: Path | str, outcome: Outcome, target: Path, *, force: bool = False) -> None:
+def write_copy(repair_: Repair, target: Path, *, force: bool = False) -> None:
     """Write the repaired session to a new file, private, whole or not at all.
 
-    Raises WriteError, also where the target exists and `force` is not given.
+    A compressed session stays compressed. Raises WriteError, also where the target exists and
+    `force` is not given.
     """
-    with open_source(path) as source:
+    with repair_.piped or open_source(repair_.path) as source:
         if source.path is not None and target.exists() and source.path.samefile(target):
             raise UsageError(
                 f"{target} is the session itself", hint="use --write to repair it in place"
             )
-        chunks = EditedSource(source, outcome.edits).chunks()
+        chunks = EditedSource(source, repair_.outcome.edits).chunks()
         create(target, compress(chunks, source.codec), force=force)
 
 
-def repaired(path: Path | str, outcome: Outcome) -> Iterator[bytes]:
-    """The bytes of the repaired session, chunk by chunk."""
-    with open_source(path) as source:
-        yield from EditedSource(source, outcome.edits).chunks()
+def repaired(repair_: Repair) -> Iterator[bytes]:
+    """The bytes of the repaired session, decompressed, chunk by chunk."""
+    with repair_.piped or open_source(repair_.path) as source:
+        yield from EditedSource(source, repair_.outcome.edits).chunks()
 
 
 def _home_format(path: Path) -> Format | None:

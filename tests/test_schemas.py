@@ -211,7 +211,7 @@ def test_the_examples_reach_every_definition(name):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_both_engines_judge_mutants_alike(validator, name, seed):
     """The fast filter calls valid exactly what jsonschema calls valid."""
-    rng = random.Random(seed)  # noqa: S311 - a test must be repeatable
+    rng = random.Random(seed)
     records = examples(name)
     verdicts = []
     for _ in range(1000):

@@ -85,7 +85,7 @@ class Answers:
 def behind(graph: Graph, row: int) -> tuple[int, int]:
     """The last row of a call's block, and the first live row that follows it (-1: none)."""
     last = row
-    block = {row}
+    block = {r for r in range(row + 1) if r == row or graph.same_turn(row, r)}
     for other in range(row + 1, len(graph)):
         if graph.scope[other] != graph.scope[row]:
             continue

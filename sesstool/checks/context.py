@@ -82,7 +82,7 @@ class Context:
         """The character column of a byte offset, from 1; long lines count their last bytes."""
         read = self.session.source.read
         line, at = b"", start
-        while at > 0 and b"\n" not in line and len(line) < _BACK * 256:
+        while at > 0 and b"\n" not in line and len(line) < _BACK * 16:
             back = max(at - _BACK, 0)
             line, at = read(back, at) + line, back
         line = line.rpartition(b"\n")[2]

@@ -12,6 +12,7 @@ from sesstool.checks import bytes as byte_rules
 from sesstool.checks import content, graph, json, meta, tools
 from sesstool.checks.context import Context, Options
 from sesstool.checks.schema import SchemaChecks
+from sesstool.errors import NotASessionError
 from sesstool.findings import Applicability, FileReport, Finding, Fix
 from sesstool.formats.base import Place
 from sesstool.formats.events import Meaning
@@ -53,7 +54,14 @@ def examine(
     session = open_session(source, format_name)
     context = Context(session, options)
     run = _Run(context, schema)
-    findings = list(run.findings(progress))
+    try:
+        findings = list(run.findings(progress))
+    except RecursionError:
+        # Decoders go deeper than encoders and comparisons.
+        raise NotASessionError(
+            f"{source.name} holds a value that is nested too deep to be checked",
+            hint="no agent writes hundreds of levels: look at where the file comes from",
+        ) from None
     if session.format.repairable:
         findings += meta.check(context, status)
     findings = _settle(findings, repairable=session.format.repairable)

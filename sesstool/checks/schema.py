@@ -13,6 +13,9 @@ from sesstool.formats.events import Meaning, Unknown
 from sesstool.formats.schemas import RecordValidator, Violation
 from sesstool.records.recover import Record
 
+# How many violations of one record are told: a hostile one has as many as it has values.
+_ENOUGH = 20
+
 
 @rule("S301", "schema-violation", Severity.ERROR)
 def schema_violation(context: Context, record: Record, violation: Violation) -> Finding:
@@ -83,11 +86,11 @@ class SchemaChecks:
                 self._unknown[event.name] += 1
                 self._first.setdefault(event.name, Place(record.line, record.start, record.end))
         if self._shipped is not None and not told and not self._shipped.valid(record.value):
-            for violation in self._shipped.explain(record.value):
+            for violation in self._shipped.explain(record.value)[:_ENOUGH]:
                 if violation.message not in self.TOLD_ELSEWHERE:
                     yield schema_violation(self._context, record, violation)
         if self._own is not None and not self._own.valid(record.value):
-            for violation in self._own.explain(record.value):
+            for violation in self._own.explain(record.value)[:_ENOUGH]:
                 yield own_schema_violation(self._context, record, violation)
 
     def finish(self) -> Iterator[Finding]:

@@ -68,6 +68,9 @@ def unanswered_call(context: Context, call: Call, answers: Answers) -> Finding:
     elif context.options.drop_unanswered:
         severity = None
         fix = safe("take the call out", drop_block(context.session, call.place))
+    elif not call.id:
+        severity = None
+        fix = manual("give the call an id by hand: no result can name it")
     else:
         severity = None
         fix = safe("write a result that says what is known", answers.edits(call))
@@ -168,7 +171,7 @@ def check(context: Context) -> Iterator[Finding]:
     """All findings about the calls and results of a session that was read."""
     pairing = context.session.pairing
     form = context.session.format
-    answers = Answers(context.session, [c for c in pairing.unanswered if not c.server])
+    answers = Answers(context.session, [c for c in pairing.unanswered if c.id and not c.server])
     for call in pairing.unanswered:
         if call.server:
             yield server_tool_orphan(context, call)

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from sesstool import api
 from sesstool.cli.common import Common, out_stream
@@ -22,9 +23,7 @@ SCHEMA_VERSION = 1
 
 def show(shared: Common, repair: api.Repair, done: Sequence[api.Applied] = ()) -> None:
     """Show one repair on stdout, and the summary and next step on stderr."""
-    if shared.output_format == "json":
-        _as_json(repair, done)
-    else:
+    if shared.output_format == "text":
         _as_text(repair, written=bool(done))
     said(shared, repair, written=bool(done))
     if done:
@@ -90,10 +89,10 @@ def _as_text(repair: api.Repair, *, written: bool) -> None:
         out.write(f"also: {safe(str(file.path))}: {'; '.join(file.titles)}\n".encode())
 
 
-def _as_json(repair: api.Repair, done: Sequence[api.Applied]) -> None:
+def as_json(repair: api.Repair, done: Sequence[api.Applied]) -> dict[str, Any]:
+    """What the document of `-f json` says of one session."""
     outcome = repair.outcome
-    value = {
-        "schema_version": SCHEMA_VERSION,
+    return {
         "path": repair.path,
         "format": outcome.after.format,
         "mended": [finding_json(f, show_text=False) for f in outcome.mended],
@@ -105,15 +104,20 @@ def _as_json(repair: api.Repair, done: Sequence[api.Applied]) -> None:
         ],
         "rules": dict(Counter(f.code for f in outcome.mended)),
     }
+
+
+def document(sessions: Sequence[dict[str, Any]]) -> None:
+    """Write the one document of a run."""
+    value = {"schema_version": SCHEMA_VERSION, "sessions": sessions}
     out_stream().write(json.dumps(value, indent=2).encode() + b"\n")
 
 
 def unified(path: Path | str, repair: api.Repair) -> None:
     """Print the change as a unified diff of lines; what a terminal would act on is made visible."""
-    with open_source(path) as source:
-        edited = EditedSource(source, repair.outcome.edits)
-        before = source.read(0, source.size).split(b"\n")
-        after = edited.read(0, edited.size).split(b"\n")
+    source = repair.piped or open_source(path)
+    edited = EditedSource(source, repair.outcome.edits)
+    before = source.read(0, source.size).split(b"\n")
+    after = edited.read(0, edited.size).split(b"\n")
     lines = difflib.unified_diff(
         [safe(line.decode("utf-8", "replace")) for line in before],
         [safe(line.decode("utf-8", "replace")) for line in after],

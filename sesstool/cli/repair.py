@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from sesstool import api
-from sesstool.cli.common import Codes, Common, common, worst
-from sesstool.cli.preview import said, show, unified
-from sesstool.cli.streams import destination, piped, tell, watched
+from sesstool.cli.common import Codes, Common, common, out_stream, worst
+from sesstool.cli.preview import as_json, document, said, show, unified
+from sesstool.cli.streams import piped, tell, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import NotASessionError, SesstoolError, UsageError
 from sesstool.findings import Severity
@@ -62,7 +62,7 @@ def command(
     options = api.Options(drop_unanswered=unanswered == "drop", join_branches=join_branches)
     flags = frozenset({"--join-branches"} if join_branches else ())
     choice = api.Choice(unsafe=unsafe, flags=flags, select=select)
-    codes, planned = [0], []
+    codes, planned, told = [0], [], []
     targets = list(api.find(paths or piped()))
     for path in targets:
         try:
@@ -70,12 +70,22 @@ def command(
                 repair = api.repair(
                     path, options, choice, format_name=format_name or "", progress=advance
                 )
-            planned.append(repair)
             if diff:
                 unified(path, repair)
-            codes.append(
-                _act(shared, path, repair, write, no_undo, ignore_live, force, len(targets) > 1)
-            )
+            done: list[api.Applied] = []
+            if shared.output is not None:
+                _copy(shared, repair, force=force, several=len(targets) > 1)
+            elif write and repair:
+                plan = api.plan_of([repair])
+                done = api.apply(
+                    plan, command="repair", ignore_live=ignore_live, keep_undo=not no_undo
+                )
+            planned.append(repair)
+            told.append(as_json(repair, done))
+            if shared.output is None:
+                show(shared, repair, done)
+            changes = bool(repair) and not write and shared.output is None
+            codes.append(int(changes or _left(repair)))
         except NotASessionError as error:
             if str(path) in paths or not paths:
                 codes.append(tell(shared, error))
@@ -83,6 +93,8 @@ def command(
                 shared.note(f"skipped: {error.message}")
         except SesstoolError as error:
             codes.append(tell(shared, error))
+    if shared.output_format == "json" and shared.output is None:
+        document(told)
     if save_plan is not None and not write:
         api.plan_of(planned).save(save_plan)
         shared.note(f"next: sesstool apply {save_plan}")
@@ -106,42 +118,19 @@ def _refuse(
         raise UsageError("standard input cannot be repaired in place", hint="use -o FILE")
 
 
-def _act(
-    shared: Common,
-    path: Path | str,
-    repair: api.Repair,
-    write: bool,
-    no_undo: bool,
-    ignore_live: bool,
-    force: bool,
-    several: bool,
-) -> int:
-    """Show, write or copy one repair; returns the exit code of it."""
-    if shared.output is not None and str(shared.output) != "-":
-        target = shared.output / Path(str(path)).name if several else shared.output
-        if several:
-            shared.output.mkdir(parents=True, exist_ok=True)
-        api.write_copy(path, repair.outcome, target, force=force)
-        said(shared, repair, written=True)
-        shared.note(f"written: {target}")
-        return int(_left(repair))
+def _copy(shared: Common, repair: api.Repair, *, force: bool, several: bool) -> None:
+    """Write the repaired session to a new file, to a folder of them, or to stdout."""
+    assert shared.output is not None
     if str(shared.output) == "-":
-        with destination(shared) as out:
-            out.writelines(api.repaired(path, repair.outcome))
-        return int(_left(repair))
-    if not write:
-        show(shared, repair)
-        return int(bool(repair) or _left(repair))
-    done = []
-    if repair:
-        done = api.apply(
-            api.plan_of([repair]),
-            command="repair",
-            ignore_live=ignore_live,
-            keep_undo=not no_undo,
-        )
-    show(shared, repair, done=done)
-    return int(_left(repair))
+        out_stream().writelines(api.repaired(repair))
+        return
+    target = shared.output
+    if several:
+        target.mkdir(parents=True, exist_ok=True)
+        target = target / Path(repair.path).name
+    api.write_copy(repair, target, force=force)
+    said(shared, repair, written=True)
+    shared.note(f"written: {target}")
 
 
 def _left(repair: api.Repair) -> bool:

@@ -127,7 +127,7 @@ class Format:
     name = ""
     title = ""
     schema = ""
-    provider = ""
+    provider: Literal["", "anthropic", "openai-chat", "openai-responses"] = ""
     linked = False
     id_key = ""
     parent_key = ""
@@ -150,6 +150,13 @@ class Format:
 
     def answer(self, question: Question) -> bytes:
         """The record, without line end, that answers a call."""
+        raise NotImplementedError
+
+    def prompt(self, beside: dict[str, Any], record_id: str, words: str) -> bytes:
+        """A root record, without line end, that says `words` in a person's place.
+
+        `beside` is a record of the same session to take the envelope from.
+        """
         raise NotImplementedError
 
     def kept(self, value: dict[str, Any]) -> Iterable[str]:

@@ -202,6 +202,19 @@ class ClaudeCode(Format):
         }
         return dumps(out)
 
+    def prompt(self, beside: dict[str, Any], record_id: str, words: str) -> bytes:
+        """See `Format.prompt`."""
+        out: dict[str, Any] = {"parentUuid": None}
+        out |= {key: beside[key] for key in _COPIED if key in beside}
+        out |= {
+            "type": "user",
+            "message": {"role": "user", "content": words},
+            "uuid": record_id,
+            "timestamp": beside.get("timestamp"),
+            "madeBy": "sesstool",
+        }
+        return dumps(out)
+
     def kept(self, value: dict[str, Any]) -> Iterable[str]:
         """See `Format.kept`. The anchor may be the summary, which a crash can part from it."""
         meta = mapping(value.get("compactMetadata"))
@@ -259,7 +272,7 @@ class ClaudeCode(Format):
 
 
 def _is_ours(value: dict[str, Any]) -> bool:
-    kind = value.get("type")
+    kind = text(value.get("type"))
     if kind in CHAIN_TYPES:
         return "uuid" in value or "parentUuid" in value or "sessionId" in value
     return kind in _KNOWN_META or ("uuid" in value and "parentUuid" in value)

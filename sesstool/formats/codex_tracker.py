@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import orjson
-
 from sesstool.formats.base import Evidence, Fault, Place, Tracker, blocks, mapping, text
 from sesstool.formats.events import Meaning
 from sesstool.records.edits import Edit
+from sesstool.records.heal import heal
 from sesstool.records.jsonspan import dumps, locate
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
@@ -117,7 +116,8 @@ class CodexTracker(Tracker):
         payload = mapping((record.value or {}).get("payload"))
         if not payload.get("replacement_history") and not text(payload.get("message")).strip():
             self._hollow = _place(record)
-        key = hash(orjson.dumps(payload))
+        member = locate(record.raw, "/payload")
+        key = hash(record.raw[member.start : member.end] if member else b"")
         if self._compacted and self._compacted[0] == key:
             first = self._compacted[2]
             self._compacted = (key, self._compacted[1] + 1, first)
@@ -134,8 +134,7 @@ class CodexTracker(Tracker):
         place = self._outputs.get(call_id)
         if place is None:
             return Evidence("uncertain")
-        value = orjson.loads(source.read(place.start, place.end))
-        payload = mapping(value.get("payload"))
+        payload = mapping(_value(source, place).get("payload"))
         item = mapping(payload.get("item")) or payload
         for key in ("aggregated_output", "aggregatedOutput", "formatted_output", "stdout"):
             if text(item.get(key)):
@@ -290,7 +289,7 @@ class CodexTracker(Tracker):
         lost = sorted(place for places in self._heard.values() for place in places)
         ordinal = self.next_ordinal()
         for place in lost:
-            value = orjson.loads(source.read(place.start, place.end))
+            value = _value(source, place)
             payload = mapping(value.get("payload"))
             item = mapping(payload.get("item"))
             role = _ROLES.get(text(item.get("type")), "assistant")
@@ -312,6 +311,12 @@ class CodexTracker(Tracker):
 
 def _place(record: Record) -> Place:
     return Place(record.line, record.start, record.end)
+
+
+def _value(source: Source, place: Place) -> dict[str, Any]:
+    """The record at a place, which may have defects, read again."""
+    value, _ = heal(source.read(place.start, place.end), place.start)
+    return mapping(value)
 
 
 def _words(content: Any) -> str:

@@ -41,6 +41,9 @@ def answer_text(evidence: Evidence, name: str) -> str:
     return f"{MARK} " + _LOST[state].format(name=name or "tool")
 
 
+FIRST_PROMPT = f"{MARK} the first message of this session was lost."
+
+
 def is_placeholder(content: Any) -> bool:
     """Whether a result was made up by an agent, or by a repair, for one that was lost."""
     if type(content) is list and content and type(content[0]) is dict:

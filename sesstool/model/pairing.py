@@ -159,7 +159,7 @@ class Pairing:
     def _nameless(self, result: Result) -> None:
         """A result that names no call is the answer of the only one that is open."""
         waiting = [key for key in self._open if key[0] == result.scope]
-        if len(waiting) == 1:
+        if len(waiting) == 1 and self._open[waiting[0]].id:
             self.nameless.append((result, self._open.pop(waiting[0])))
         else:
             self.orphans.append(result)

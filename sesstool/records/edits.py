@@ -92,6 +92,22 @@ class EditSet:
                 return edit.end + by
         return offset + by
 
+    def origins(self, offsets: Iterable[int]) -> dict[int, int]:
+        """Where byte offsets of the edited text lie in the original.
+
+        An offset inside an inserted text is where it was inserted.
+        """
+        found: dict[int, int] = {}
+        edits, by = iter(self.edits), 0
+        edit = next(edits, None)
+        for offset in sorted(set(offsets)):
+            while edit is not None and edit.start + by + len(edit.text) <= offset:
+                by += len(edit.text) - (edit.end - edit.start)
+                edit = next(edits, None)
+            inside = edit is not None and edit.start + by <= offset
+            found[offset] = edit.start if inside and edit is not None else offset - by
+        return found
+
     def pieces(self, size: int) -> Iterator[Piece]:
         """The edited text of an original of `size` bytes, piece by piece."""
         at = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,14 +17,19 @@ from typing import Any
 import orjson
 
 from sesstool.records.edits import Edit, EditSet
+from sesstool.records.jsonspan import deeper
 
 _PART = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^"]++', re.DOTALL)
 _ESCAPE = re.compile(rb"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _CONTROL = re.compile(rb"[\x01-\x1f]")
 _NUL = re.compile(rb"\x00+")
-_BREAK = re.compile(rb"[ \t\r]*\n[ \t\r\n]*")
+_BREAK = re.compile(rb"(?<![ \t\r])[ \t\r]*+\n[ \t\r\n]*+")
 _BARE_CONSTANT = re.compile(rb"-?\b(?:NaN|Infinity)\b")
 _TRAILING_COMMA = re.compile(rb",(?=[ \t\r\n]*[}\]])")
+# orjson stops at 1024 levels; Python's own decoder can run out of stack before that.
+_DEPTH = 500
+# How Python decodes a byte that is no UTF-8 with "surrogateescape".
+_UNDECODED = re.compile("([\udc80-\udcff]+)")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
 
 
@@ -68,7 +74,7 @@ class Defect:
 
 
 def decode(raw: bytes) -> Any:
-    """The value of a strict JSON text. Raises ValueError."""
+    """The value of a strict JSON text. Raises ValueError, also where it is nested too deep."""
     return orjson.loads(raw)
 
 
@@ -77,22 +83,43 @@ def heal(raw: bytes, start: int) -> tuple[Any, list[Defect]]:
 
     Raises ValueError where the bytes are no JSON even after every repair.
     """
-    defects = [d for look in _LOOKS if (d := look(raw)) is not None]
-    healed = EditSet(e for d in defects for e in d.edits).apply(raw)
+    # NUL first: a run of it can stand inside a character or an escape.
+    nul = _nul(raw)
+    text = EditSet(nul.edits).apply(raw) if nul else raw
+    defects = [d for look in _LOOKS if (d := look(text)) is not None]
+    healed = EditSet(e for d in defects for e in d.edits).apply(text)
     try:
         value = decode(healed)
     except ValueError:
-        try:
-            value = json.loads(healed)
-        except RecursionError:
+        if deeper(healed, _DEPTH):
             value = {}
-            defects.append(Defect(Kind.TOO_DEEP, 0, len(raw)))
-    return value, [_moved(d, start) for d in defects]
+            defects.append(Defect(Kind.TOO_DEEP, 0, len(text)))
+        else:
+            value = json.loads(healed)
+    if nul:
+        back = _uncut(nul.edits)
+        defects = [nul, *(_moved(d, back) for d in defects)]
+    return value, [_moved(d, lambda at: at + start) for d in defects]
 
 
-def _moved(defect: Defect, by: int) -> Defect:
-    edits = tuple(e.shifted(by) for e in defect.edits)
-    return Defect(defect.kind, defect.start + by, defect.end + by, edits, defect.count)
+def _moved(defect: Defect, to: Callable[[int], int]) -> Defect:
+    """The same defect where `to` says that its bytes stand."""
+
+    def end(at: int) -> int:
+        return to(at - 1) + 1
+
+    edits = tuple(Edit(to(e.start), end(e.end), e.text, e.content) for e in defect.edits)
+    return Defect(defect.kind, to(defect.start), end(defect.end), edits, defect.count)
+
+
+def _uncut(cuts: tuple[Edit, ...]) -> Callable[[int], int]:
+    """What tells where a byte stood before the cuts."""
+    points, sizes, gone = [], [0], 0
+    for cut in cuts:
+        points.append(cut.start - gone)
+        gone += cut.end - cut.start
+        sizes.append(gone)
+    return lambda at: at + sizes[bisect_right(points, at)]
 
 
 def _defect(kind: Kind, edits: list[Edit]) -> Defect | None:
@@ -138,20 +165,14 @@ def _controls(raw: bytes) -> Defect | None:
 
 def _invalid_utf8(raw: bytes) -> Defect | None:
     """Bytes that are no UTF-8: one replacement character for each run."""
-    edits: list[Edit] = []
+    edits = []
     at = 0
-    while True:
-        try:
-            raw[at:].decode()
-        except UnicodeDecodeError as error:
-            start, end = at + error.start, at + error.end
-            if edits and edits[-1].end == start:
-                edits[-1] = Edit(edits[-1].start, end, _REPLACEMENT)
-            else:
-                edits.append(Edit(start, end, _REPLACEMENT))
-            at = end
-        else:
-            return _defect(Kind.INVALID_UTF8, edits)
+    for part in _UNDECODED.split(raw.decode("utf-8", "surrogateescape")):
+        end = at + len(part.encode("utf-8", "surrogateescape"))
+        if _UNDECODED.match(part):
+            edits.append(Edit(at, end, _REPLACEMENT))
+        at = end
+    return _defect(Kind.INVALID_UTF8, edits)
 
 
 def _surrogates(raw: bytes) -> Defect | None:
@@ -195,7 +216,6 @@ def _nonstrict(raw: bytes) -> Defect | None:
 
 
 _LOOKS: tuple[Callable[[bytes], Defect | None], ...] = (
-    _nul,
     _line_breaks,
     _controls,
     _invalid_utf8,

@@ -11,17 +11,20 @@ from __future__ import annotations
 import json
 import re
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 _SPACE = re.compile(rb"[ \t\r\n\x00]*+")
+_SCALARS = (b"true", b"false", b"null", b"NaN", b"Infinity", b"-Infinity")
+# NUL bytes can stand inside any token, also between a backslash and what it escapes.
+_WORDS = b"|".join(rb"\x00*+".join(re.findall(b".", word)) for word in _SCALARS)
+_STRING = rb'"[^"\\]*+(?:\\\x00*+.[^"\\]*+)*+"'
 _TOKEN = re.compile(
-    rb'(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+")'
-    rb"|(?P<mark>[{}\[\],:])"
-    rb"|(?P<scalar>-?[0-9][0-9eE+.\-]*+|true|false|null|NaN|-?Infinity)",
+    rb"(?P<string>%b)|(?P<mark>[{}\[\],:])|(?P<scalar>-?\x00*+[0-9][0-9eE+.\-\x00]*+|%b)"
+    % (_STRING, _WORDS),
     re.DOTALL,
 )
-_SCALARS = (b"true", b"false", b"null", b"NaN", b"Infinity", b"-Infinity")
-_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]', re.DOTALL)
+_BRACKET = re.compile(rb"%b|[{}\[\]]" % _STRING, re.DOTALL)
 _OPEN_OBJECT = ord("{")
 
 
@@ -160,6 +163,22 @@ def skip(data: bytes, at: int) -> int:
     return len(data)
 
 
+def deeper(data: bytes, levels: int) -> bool:
+    """Whether the objects and arrays of a JSON text are nested deeper than so many levels."""
+    if data.count(b"{") + data.count(b"[") <= levels:
+        return False
+    depth = 0
+    for found in _BRACKET.finditer(data):
+        byte = data[found.start()]
+        if byte in b"{[":
+            depth += 1
+            if depth > levels:
+                return True
+        elif byte in b"}]":
+            depth -= 1
+    return False
+
+
 def members(data: bytes, at: int) -> list[tuple[str, Member]]:
     """The members of the valid JSON object or array at `at`, by key or index, in order."""
     found: list[tuple[str, Member]] = []
@@ -192,20 +211,40 @@ def _next(data: bytes, at: int) -> int:
     return space.end() if space else at
 
 
+class _Index:
+    """Where the values of one JSON text lie, as far as anybody has asked."""
+
+    def __init__(self, data: bytes) -> None:
+        start = _next(data, 0)
+        self.root = Member(start, skip(data, start))
+        self._data = data
+        self._inside: dict[int, dict[str, Member]] = {}
+
+    def inside(self, member: Member) -> dict[str, Member]:
+        """What a value holds, by key or index; nothing where it is a string or a scalar."""
+        at = member.start
+        if self._data[at] not in b"{[":
+            return {}
+        if at not in self._inside:
+            self._inside[at] = dict(members(self._data, at))
+        return self._inside[at]
+
+
+@lru_cache(maxsize=1)
+def _index(data: bytes) -> _Index:
+    # One record can have thousands of findings, and each asks for several places in it.
+    return _Index(data)
+
+
 def locate(data: bytes, pointer: str) -> Member | None:
     """Where the value that an RFC 6901 JSON pointer names lies in a valid JSON text.
 
     A key that stands twice means its last value, as decoders take it. None where there is none.
     """
-    start = _next(data, 0)
-    here = Member(start, skip(data, start))
+    index = _index(data)
+    here: Member | None = index.root
     for part in parts(pointer):
-        if data[here.start] not in b"{[":
-            return None
-        inner = [member for name, member in members(data, here.start) if name == part]
-        if not inner:
-            return None
-        here = inner[-1]
+        here = index.inside(here).get(part) if here else None
     return here
 
 

@@ -10,15 +10,17 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from sesstool.records.block import BLANK, Block, Record, no_newline
 from sesstool.records.edits import Edit
 from sesstool.records.heal import Defect, Kind, decode, heal
 from sesstool.records.jsonspan import Scanner, Status
 from sesstool.records.lines import Line, lines
 from sesstool.records.source import Source
+
+__all__ = ["Record", "records", "utf16"]
 
 _BOM = b"\xef\xbb\xbf"
 _WIDE_MARKS = (
@@ -27,30 +29,16 @@ _WIDE_MARKS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-_BLANK = b" \t\r\n\x00"
 _ARRAY_MARKS = b"[],"
-_MERGE_MARKER = re.compile(rb"(?:<{7}|\|{7}|>{7})(?: .*)?|={7}")
 _RECORD_START = re.compile(rb'\{[ \t]*"')
 # How many lines of the head tell what the records of a file look like.
 _HEAD_LINES = 32
 # A record broken by newlines is joined up to this size, in bytes.
 _JOIN_LIMIT = 64 << 20
-
-
-@dataclass(slots=True)
-class Record:
-    """One record: bytes [start, end) of the source, from line `line` on.
-
-    `value` is the decoded object; None marks a fragment, which has a defect that says what it
-    is. `raw` are the bytes as they stand in the source.
-    """
-
-    line: int
-    start: int
-    end: int
-    raw: bytes
-    value: dict[str, Any] | None
-    defects: list[Defect] = field(default_factory=list)
+# Scans that come to nothing may read so many times the source in all, and so many bytes more:
+# every line of a hostile file could ask for a scan of all that follows.
+_PATIENCE = 16
+_PATIENCE_AT_LEAST = 1 << 20
 
 
 def records(source: Source) -> Iterator[Record]:
@@ -84,6 +72,7 @@ class _Reader:
         self._first_keys: set[str] = set()
         self._keys: set[str] = set()
         self._in_array: bool | None = None
+        self._patience = _PATIENCE * source.size + _PATIENCE_AT_LEAST
         self._look_ahead()
 
     def _look_ahead(self) -> None:
@@ -109,7 +98,7 @@ class _Reader:
                 if line.text.endswith(b"\r"):
                     _strip_return(record)
                 if not line.ended:
-                    record.defects.append(_no_newline(line))
+                    record.defects.append(no_newline(line))
                 yield record
             else:
                 yield from self._damaged(line)
@@ -131,10 +120,10 @@ class _Reader:
 
     def _damaged(self, line: Line) -> Iterator[Record]:
         """The records and fragments of a line that is not simply one record."""
-        block = _Block(line)
+        block = Block(line)
         while block.at < len(block.text):
             byte = block.text[block.at]
-            if byte in _BLANK:
+            if byte in BLANK:
                 block.at += 1
             elif block.text.startswith(_BOM, block.at):
                 block.mark(Kind.BOM, block.at + len(_BOM))
@@ -149,19 +138,19 @@ class _Reader:
                 self._learn(record.value)
             yield record
 
-    def _array_mark(self, block: _Block) -> bool:
+    def _array_mark(self, block: Block) -> bool:
         """Whether `[`, `,` or `]` here belongs to an array that holds the records."""
         if self._in_array is None:
             # Only the first byte that is not blank can open such an array.
             self._in_array = (
                 block.first.number == 1 and block.text[block.at] == ord("[") and not block.gaps
             )
-            rest = block.text[block.at + 1 :].lstrip(_BLANK)
+            rest = block.text[block.at + 1 :].lstrip(BLANK)
             self._in_array = self._in_array and rest[:1] in (b"", b"{")
         between = block.text[block.at] == ord(",") and bool(block.found)
         return self._in_array or between
 
-    def _object(self, block: _Block) -> None:
+    def _object(self, block: Block) -> None:
         """Take the object at the block's position, or the fragment that it is."""
         scanner = Scanner(block.at)
         status = scanner.run(block.text)
@@ -180,10 +169,10 @@ class _Reader:
         else:
             block.fragment(Kind.TORN, _next_start(block.text, scanner, status))
 
-    def _closed_record(self, block: _Block, scanner: Scanner) -> bool:
+    def _closed_record(self, block: Block, scanner: Scanner) -> bool:
         """Whether a torn record was followed by a whole one, which reads as its last value."""
         start, end = scanner.closed
-        if start <= block.at or block.text[end:].strip(_BLANK):
+        if start <= block.at or block.text[end:].strip(BLANK):
             return False
         return self._is_record(block.text[start:end])
 
@@ -194,12 +183,12 @@ class _Reader:
             return False
         return self._sibling(value)
 
-    def _join(self, block: _Block, scanner: Scanner) -> bool:
+    def _join(self, block: Block, scanner: Scanner) -> bool:
         """Join the following lines to the block where they complete its last record."""
         taken: list[Line] = []
         text, size, batch = block.text, len(block.text), 1
-        status = Status.MORE
-        while status is Status.MORE and size < _JOIN_LIMIT:
+        status, limit = Status.MORE, min(_JOIN_LIMIT, self._patience)
+        while status is Status.MORE and size < limit:
             more: list[Line] = []
             while len(more) < batch and (line := self._next()) is not None:
                 more.append(line)
@@ -211,14 +200,15 @@ class _Reader:
             status = scanner.run(text)
             batch *= 2
         if status is Status.DONE and not self._swallowed(text[block.at : scanner.at]):
-            length = len(block.text)
+            length, used = len(block.text), 0
             while length < scanner.at:
-                line = taken.pop(0)
-                length += len(line.text) + 1
-                block.last = line
+                block.last = taken[used]
+                length += len(block.last.text) + 1
+                used += 1
             block.text = text[:length]
-            self._ahead.extendleft(reversed(taken))
+            self._ahead.extendleft(reversed(taken[used:]))
             return True
+        self._patience -= size
         self._ahead.extendleft(reversed(taken))
         return False
 
@@ -238,15 +228,18 @@ class _Reader:
                     return True
         return False
 
-    def _noise(self, block: _Block) -> None:
+    def _noise(self, block: Block) -> None:
         """Take bytes that are no JSON, up to a record of this file on the same line."""
         for found in _RECORD_START.finditer(block.text, block.at):
             scanner = Scanner(found.start())
-            if scanner.run(block.text) is not Status.DONE:
-                continue
-            if self._is_record(block.text[found.start() : scanner.at]):
+            if scanner.run(block.text) is Status.DONE and self._is_record(
+                block.text[found.start() : scanner.at]
+            ):
                 block.fragment(Kind.NOISE, found.start())
                 return
+            self._patience -= scanner.at - found.start()
+            if self._patience < 0:
+                break
         block.fragment(Kind.NOISE, len(block.text))
 
 
@@ -265,135 +258,9 @@ def _next_start(text: bytes, scanner: Scanner, status: Status) -> int:
     return found.start() if found else len(text)
 
 
-@dataclass(slots=True)
-class _Gap:
-    """Bytes [start, end) of a block that belong to no record."""
-
-    kind: Kind
-    start: int
-    end: int
-
-
-class _Block:
-    """A damaged line, with the lines joined to it; offsets count from its start."""
-
-    def __init__(self, line: Line) -> None:
-        self.first = self.last = line
-        self.text = line.text
-        self.at = 0
-        self.found: list[tuple[int, int]] = []
-        self.gaps: list[_Gap] = []
-
-    def take(self, end: int) -> None:
-        """A record reaches from here to `end`."""
-        self.found.append((self.at, end))
-        self.at = end
-
-    def fragment(self, kind: Kind, end: int) -> None:
-        """What reaches from here to `end` is no record."""
-        self.gaps.append(_Gap(kind, self.at, end))
-        self.at = end
-
-    mark = fragment
-
-    @property
-    def torn(self) -> bool:
-        """Whether what stands right before is a piece of a torn record."""
-        return bool(self.gaps) and self.gaps[-1].kind is Kind.TORN and self.gaps[-1].end == self.at
-
-    def records(self) -> Iterator[Record]:
-        """The records and fragments of the block in order of place."""
-        healed: list[Record] = []
-        for start, end in list(self.found):
-            try:
-                healed.append(self._record(start, end))
-            except ValueError:
-                self.found.remove((start, end))
-                self.gaps.append(_Gap(Kind.NOISE, start, end))
-        self.gaps.sort(key=lambda gap: gap.start)
-        out = healed + (self._between(healed) if healed else self._alone())
-        out.sort(key=lambda record: (record.start, record.end))
-        if healed and not self.last.ended:
-            healed[-1].defects.append(_no_newline(self.last))
-        yield from out
-
-    def _record(self, start: int, end: int) -> Record:
-        raw = self.text[start:end]
-        value, defects = heal(raw, self.first.start + start)
-        if type(value) is not dict:
-            raise ValueError
-        line = self.first.number + self.text.count(b"\n", 0, start)
-        offset = self.first.start
-        return Record(line, offset + start, offset + end, raw, value, defects)
-
-    def _between(self, healed: list[Record]) -> list[Record]:
-        """Fragments and marks around records: each stretch is cut, or becomes one newline."""
-        fragments: list[Record] = []
-        edges = [0, *(edge for pair in self.found for edge in pair), len(self.text)]
-        for n, (start, end) in enumerate(zip(edges[::2], edges[1::2], strict=True)):
-            inner = 0 < n < len(healed)
-            stretch = self.text[start:end]
-            gaps = [g for g in self.gaps if start <= g.start and g.end <= end]
-            edit = Edit(self.first.start + start, self.first.start + end, b"\n" if inner else b"")
-            if stretch == b"\n" and inner:
-                continue
-            owner = healed[min(n, len(healed) - 1)]
-            torn = [g for g in gaps if g.kind in (Kind.TORN, Kind.NOISE)]
-            if torn:
-                fragments.append(self._fragment(torn[0].kind, start, end, edit))
-            elif gaps:
-                owner.defects.append(self._defect(gaps[0].kind, edit))
-            elif b"\0" in stretch:
-                owner.defects.append(self._defect(Kind.NUL, edit))
-            elif stretch == b"\r" and not inner:
-                owner.defects.append(self._defect(Kind.CRLF, edit))
-            elif inner:
-                owner.defects.append(self._defect(Kind.GLUED, edit))
-        return fragments
-
-    def _alone(self) -> list[Record]:
-        """A line without any record: it goes as a whole, with its newline."""
-        line = self.last
-        kind = self._kind()
-        edit = Edit(self.first.start, line.next)
-        return [self._fragment(kind, 0, len(self.text), edit)]
-
-    def _kind(self) -> Kind:
-        text = self.text.strip(_BLANK)
-        if not text:
-            return Kind.NUL if b"\0" in self.text else Kind.BLANK
-        if _MERGE_MARKER.fullmatch(text):
-            return Kind.MERGE_MARKER
-        if all(gap.kind is Kind.ARRAY for gap in self.gaps):
-            return Kind.ARRAY
-        try:
-            decode(text)
-        except ValueError:
-            pass
-        else:
-            return Kind.NOT_OBJECT
-        torn = any(gap.kind is Kind.TORN for gap in self.gaps)
-        if torn and not self.last.ended:
-            return Kind.TORN_TAIL
-        return Kind.TORN if torn else Kind.NOISE
-
-    def _fragment(self, kind: Kind, start: int, end: int, edit: Edit) -> Record:
-        offset = self.first.start
-        line = self.first.number + self.text.count(b"\n", 0, start)
-        raw = self.text[start:end]
-        return Record(line, offset + start, offset + end, raw, None, [self._defect(kind, edit)])
-
-    def _defect(self, kind: Kind, edit: Edit) -> Defect:
-        return Defect(kind, edit.start, edit.end, (edit,))
-
-
 def _strip_return(record: Record) -> None:
     """Leave the CR of a CRLF line end out of the record."""
     record.end -= 1
     record.raw = record.raw[:-1]
     edit = Edit(record.end, record.end + 1)
     record.defects.append(Defect(Kind.CRLF, edit.start, edit.end, (edit,)))
-
-
-def _no_newline(line: Line) -> Defect:
-    return Defect(Kind.NO_NEWLINE, line.end, line.end, (Edit(line.end, line.end, b"\n"),))

@@ -223,10 +223,8 @@ def _spooled(name: str, path: Path | None, raw: BufferedReader) -> FileSource:
             with gzip.GzipFile(fileobj=raw) as reader:
                 shutil.copyfileobj(reader, spool, CHUNK)
         elif head.startswith(_ZSTD_MAGIC):
-            import zstandard  # noqa: PLC0415 - only .zst sessions pay for it
-
             codec = "zst"
-            zstandard.ZstdDecompressor().copy_stream(raw, spool)
+            _pour_zst(raw, spool)
         else:
             shutil.copyfileobj(raw, spool, CHUNK)
     except OSError as error:
@@ -246,6 +244,25 @@ def _spooled(name: str, path: Path | None, raw: BufferedReader) -> FileSource:
             raw.close()
     spool.flush()
     return FileSource(name, path, spool, codec)
+
+
+def _pour_zst(raw: IO[bytes], spool: IO[bytes]) -> None:
+    """Decompress all frames. Raises EOFError where the last one is cut.
+
+    A streaming reader would take a cut frame for the end.
+    """
+    import zstandard  # noqa: PLC0415 - only .zst sessions pay for it
+
+    frame = None
+    for chunk in iter(lambda: raw.read(CHUNK), b""):
+        rest = chunk
+        while rest:
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            spool.write(frame.decompress(rest))
+            rest = frame.unused_data if frame.eof else b""
+            frame = None if frame.eof else frame
+    if frame is not None:
+        raise EOFError
 
 
 def _damaged(name: str) -> InputError:

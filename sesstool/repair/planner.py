@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, insort
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from sesstool.errors import WriteError
 from sesstool.findings import Applicability, FileReport, Finding
 from sesstool.model.session import Session
 from sesstool.records.edits import Edit, EditSet
+from sesstool.records.lines import lines
 from sesstool.records.source import EditedSource, Source
 
 # Which findings are mended together; the rules look again before the next line is begun.
@@ -31,7 +33,7 @@ STAGES: tuple[tuple[str, ...], ...] = (
     ("T402", "T403"),
     ("T404",),
     ("T401",),
-    ("G501",),
+    ("G501", "G509"),
     ("G505", "G507"),
     ("G510",),
     ("M705",),
@@ -69,7 +71,8 @@ class Outcome:
     """What a repair would do to one file.
 
     `edits` are over the source that was looked at, `mode` the file's new mode or None.
-    `mended` are the findings whose fixes were used, in the order of their use. `before` and
+    `mended` are the findings whose fixes were used, in the order of their use; their places are
+    those in the source, their fixes' edits those of the stage that they were used in. `before` and
     `after` tell what the rules say of the file as it is and as it would be.
     """
 
@@ -112,8 +115,8 @@ def plan(
         used = _next_fixes(report.findings, choice.allows)
         if not used:
             after = _without_mode(report) if mode is not None else report
-            return Outcome(edits, mode, tuple(mended), before, after, session)
-        mended += used
+            return Outcome(edits, mode, tuple(_on_lines(mended, source)), before, after, session)
+        mended += _at_origin(used, edits)
         # A line's edit takes its newline along, which the last line may not have.
         step = EditSet(_within(e, report.size) for f in used if f.fix for e in f.fix.edits)
         edits = edits.then(step, source.size)
@@ -122,6 +125,34 @@ def plan(
         f"the repair of {source.name} does not come to rest; nothing was changed",
         hint="report this with the output of `sesstool validate`",
     )
+
+
+def _at_origin(findings: list[Finding], edits: EditSet) -> list[Finding]:
+    """Findings about an edited text, with the byte offsets of the original; lines are to come."""
+    places = [f.location for f in findings]
+    origin = edits.origins(offset for p in places for offset in (p.start, p.end))
+    return [
+        replace(f, location=replace(p, start=origin[p.start], end=origin[p.end]))
+        for f, p in zip(findings, places, strict=True)
+    ]
+
+
+def _on_lines(findings: list[Finding], source: Source) -> list[Finding]:
+    """Findings with the lines and columns on which their offsets lie in the source."""
+    starts = deque(sorted({f.location.start for f in findings if f.location.line}))
+    places: dict[int, tuple[int, int]] = {}
+    for line in lines(source):
+        while starts and starts[0] < line.next:
+            before = line.text[: starts[0] - line.start].decode("utf-8", "replace")
+            places[starts.popleft()] = (line.number, len(before) + 1)
+        if not starts:
+            break
+    out = []
+    for finding in findings:
+        where = finding.location
+        number, column = places.get(where.start, (where.line, where.column))
+        out.append(replace(finding, location=replace(where, line=number, column=column)))
+    return out
 
 
 def _within(edit: Edit, size: int) -> Edit:

@@ -157,10 +157,15 @@ def _said(meaning: Meaning) -> int:
             parts.append(event.arguments)
         elif not holds_blocks and type(event) is ToolResult:
             parts.append(event.content)
-    return sum(len(p.encode("utf-8", "replace")) if type(p) is str else _length(p) for p in parts)
+    return sum(_length(part) for part in parts)
 
 
 def _length(value: Any) -> int:
+    """The bytes of a value in a request: of a text its own, else those of its JSON."""
+    if value is None:
+        return 0
+    if type(value) is str:
+        return len(value.encode("utf-8", "replace"))
     try:
         return len(orjson.dumps(value))
     except (TypeError, orjson.JSONEncodeError):

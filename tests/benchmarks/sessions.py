@@ -1,0 +1,140 @@
+"""Made-up sound sessions of any size, the same bytes in every run."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+_WORDS = (
+    "anchor beacon buoy cable chart compass current deck drift fog gale harbour heave keel lamp "
+    "lens log mast moor oar pilot quay reef rope rudder sail shoal signal sound stern swell tide"
+)
+SESSION = "be7c0000-0000-4000-8000-000000000001"
+# Characters of a text: mostly short, now and then a whole file.
+_LENGTHS = (40, 120, 120, 400, 400, 1200, 3000, 20_000)
+
+Value = dict[str, Any]
+Turn = list[Value]
+
+
+def write(path: Path, form: str, size: int) -> None:
+    """Write a session of about `size` bytes: whole turns until there are enough."""
+    rng = random.Random(form)
+    with path.open("wb") as out:
+        for turn in _MAKERS[form](rng):
+            for value in turn:
+                out.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
+            if out.tell() >= size:
+                return
+
+
+def _text(rng: random.Random, limit: int = 1 << 20) -> str:
+    line = " ".join(rng.choices(_WORDS.split(), k=64)) + ".\n"
+    length = min(rng.choice(_LENGTHS), limit)
+    return (line * (length // len(line) + 1))[:length]
+
+
+def _claude_code(rng: random.Random) -> Iterator[Turn]:
+    """A prompt, some calls with their results, and an answer; all in a straight chain."""
+    number, parent = 0, None
+
+    def record(kind: str, message: Value, **more: Any) -> Value:
+        nonlocal number, parent
+        number += 1
+        uuid = f"be7c1111-0000-4000-8000-{number:012d}"
+        value = {
+            "parentUuid": parent,
+            "isSidechain": False,
+            "userType": "external",
+            "cwd": "/srv/harbour",
+            "sessionId": SESSION,
+            "version": "2.1.300",
+            "gitBranch": "main",
+            "type": kind,
+            "message": message,
+            "uuid": uuid,
+            "timestamp": _time(number),
+        }
+        parent = uuid
+        return value | more
+
+    def answer(block: Value) -> Value:
+        message = {
+            "id": f"msg_{number}",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-bench",
+            "content": [block],
+            "usage": {"input_tokens": number, "output_tokens": 200},
+        }
+        return record("assistant", message, requestId=f"req_{number}")
+
+    while True:
+        turn = [record("user", {"role": "user", "content": _text(rng)})]
+        for _ in range(rng.randint(0, 5)):
+            call = f"toolu_{number:08d}"
+            command = {"command": _text(rng, 200), "description": "look"}
+            use = {"type": "tool_use", "id": call, "name": "Bash", "input": command}
+            words = _text(rng)
+            block = {"type": "tool_result", "tool_use_id": call, "content": words}
+            message = {"role": "user", "content": [block]}
+            turn += [answer(use), record("user", message, toolUseResult={"stdout": words})]
+        yield [*turn, answer({"type": "text", "text": _text(rng)})]
+
+
+def _codex(rng: random.Random) -> Iterator[Turn]:
+    """A header, then turns of items, with the events that double them."""
+    number = 0
+
+    def record(kind: str, **payload: Any) -> Value:
+        nonlocal number
+        number += 1
+        return {"timestamp": _time(number), "type": kind, "payload": payload}
+
+    def item(kind: str, **fields: Any) -> Value:
+        return record("response_item", type=kind, **fields)
+
+    def message(role: str, words: str) -> Value:
+        kind = "output_text" if role == "assistant" else "input_text"
+        return item("message", role=role, content=[{"type": kind, "text": words}])
+
+    about = {"cwd": "/srv/harbour", "originator": "codex_cli_rs", "cli_version": "0.171.0"}
+    yield [record("session_meta", id=SESSION, timestamp=_time(0), **about)]
+    while True:
+        words = _text(rng)
+        turn = [
+            record("turn_context", cwd="/srv/harbour", model="gpt-bench"),
+            message("user", words),
+            record("event_msg", type="user_message", message=words),
+        ]
+        for _ in range(rng.randint(0, 5)):
+            call = f"call_{number:08d}"
+            arguments = json.dumps({"command": ["bash", "-lc", _text(rng, 200)]})
+            turn += [
+                item("function_call", name="shell", arguments=arguments, call_id=call),
+                item("function_call_output", call_id=call, output=_text(rng)),
+                record("event_msg", type="token_count", info=None),
+            ]
+        words = _text(rng)
+        turn += [
+            record("event_msg", type="agent_message", message=words),
+            message("assistant", words),
+        ]
+        yield turn
+
+
+def _time(number: int) -> str:
+    minutes, seconds = divmod(number, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return f"2026-01-{days % 28 + 1:02d}T{hours:02d}:{minutes:02d}:{seconds:02d}.000Z"
+
+
+_MAKERS: dict[str, Callable[[random.Random], Iterator[Turn]]] = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+}
+FORMATS = tuple(_MAKERS)

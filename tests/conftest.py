@@ -1,0 +1,256 @@
+"""Builders of records, a source in memory, and a home of its own for every test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sesstool.checks.context import Options
+from sesstool.checks.engine import examine
+from sesstool.findings import FileReport
+from sesstool.model.session import Session, open_session
+from sesstool.records.edits import EditSet
+from sesstool.repair import planner
+from sesstool.repair.planner import Choice, Outcome
+
+SHARED = Path(__file__).parents[2] / "shared"
+SESSION = "5e551000-0000-4000-8000-000000000001"
+THREAD = "0123abcd-0000-7000-8000-00000000c0de"
+ROLLOUT = f"rollout-2026-03-01T06-00-00-{THREAD}.jsonl"
+_FOLDERS = {
+    "HOME": "",
+    "XDG_STATE_HOME": ".state",
+    "XDG_CACHE_HOME": ".cache",
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_DATA_HOME": ".data",
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory, monkeypatch):
+    """A home folder of its own, where no agent has been."""
+    folder = tmp_path_factory.mktemp("home")
+    for name, inside in _FOLDERS.items():
+        monkeypatch.setenv(name, str(folder / inside))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture
+def shared():
+    """The folder with the cases and the corpus, where it is there."""
+    if not SHARED.is_dir():
+        pytest.skip(f"{SHARED} is absent: real sessions and cases are not looked at")
+    return SHARED
+
+
+class Memory:
+    """A source of bytes in memory, read `step` bytes at a time."""
+
+    def __init__(self, data: bytes, name: str = "session.jsonl", step: int = 1 << 20) -> None:
+        self.name, self.path, self.codec = name, Path(name), ""
+        self.data, self.size, self.step = data, len(data), step
+
+    def read(self, start: int, end: int) -> bytes:
+        return self.data[start:end]
+
+    def chunks(self) -> Iterator[bytes]:
+        for start in range(0, self.size, self.step):
+            yield self.data[start : start + self.step]
+
+
+def dump(value: Any) -> bytes:
+    """Compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def jsonl(*records: Any) -> bytes:
+    """Records as lines; bytes are taken as they are."""
+    return b"".join((r if type(r) is bytes else dump(r)) + b"\n" for r in records)
+
+
+def loads(data: bytes) -> list[Any]:
+    """The values of the lines."""
+    return [json.loads(line) for line in data.split(b"\n") if line]
+
+
+def read(data: bytes, name: str = "session.jsonl", format_name: str = "") -> Session:
+    """The session in some bytes, read to its end."""
+    session = open_session(Memory(data, name), format_name)
+    for _ in session.read():
+        pass
+    return session
+
+
+def look(
+    data: bytes,
+    options: Options = Options(),  # noqa: B008 - frozen
+    name: str = "session.jsonl",
+    **more: Any,
+) -> FileReport:
+    """What the rules say about some bytes."""
+    return examine(Memory(data, name), options, **more)[1]
+
+
+def codes(report: FileReport) -> list[str]:
+    return [f.code for f in report.findings]
+
+
+def plan(
+    data: bytes,
+    *flags: str,
+    unsafe: bool = False,
+    select: tuple[str, ...] = (),
+    options: Options = Options(),  # noqa: B008 - frozen
+    name: str = "session.jsonl",
+) -> Outcome:
+    """The repair of some bytes."""
+    choice = Choice(unsafe, frozenset(flags), select)
+    return planner.plan(Memory(data, name), options, choice)
+
+
+def mend(data: bytes, *flags: str, **more: Any) -> bytes:
+    """Some bytes after their repair."""
+    return plan(data, *flags, **more).edits.apply(data)
+
+
+def rest(records: list[Any], *left_out: int) -> list[Any]:
+    """The records but those at some places."""
+    return [r for n, r in enumerate(records) if n not in left_out]
+
+
+def naive(edits: EditSet, data: bytes) -> bytes:
+    """Edited bytes, by the plainest way that there is: from the last edit to the first."""
+    for edit in reversed(edits.edits):
+        data = data[: edit.start] + edit.text + data[edit.end :]
+    return data
+
+
+# Claude Code: records with ids made of small numbers.
+
+
+def uid(n: int | None) -> str | None:
+    return None if n is None else f"00000000-0000-4000-8000-{n:012d}"
+
+
+def linked(n: int, parent: int | None, kind: str, **more: Any) -> dict[str, Any]:
+    """A record of the chain."""
+    envelope = {
+        "parentUuid": uid(parent),
+        "isSidechain": False,
+        "type": kind,
+        "uuid": uid(n),
+        "timestamp": f"2026-03-01T06:{n % 3600 // 60:02d}:{n % 60:02d}.000Z",
+        "sessionId": SESSION,
+        "cwd": "/srv/beacon",
+        "version": "2.1.300",
+    }
+    return envelope | more
+
+
+def prompt(n: int, parent: int | None, words: Any = "light the lamp", **more: Any) -> Any:
+    return linked(n, parent, "user", message={"role": "user", "content": words}, **more)
+
+
+def answer(n: int, parent: int | None, *content: Any, turn: str = "", **more: Any) -> Any:
+    message = {
+        "id": turn or f"msg_{n}",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-test",
+        "content": list(content) or [{"type": "text", "text": "it burns"}],
+    }
+    return linked(n, parent, "assistant", message=message, **more)
+
+
+def use(call_id: str, name: str = "Bash", **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+
+
+def result(n: int, parent: int | None, call_id: str, words: Any = "done", **more: Any) -> Any:
+    block = {"type": "tool_result", "tool_use_id": call_id, "content": words}
+    return prompt(n, parent, [block], **more)
+
+
+def blocks(record: Any) -> Any:
+    return record["message"]["content"]
+
+
+def boundary(n: int, logical: int | None = None) -> Any:
+    more = {"logicalParentUuid": uid(logical)} if logical is not None else {}
+    return linked(n, None, "system", subtype="compact_boundary", content="compacted", **more)
+
+
+def talk(last: int, first: int = 1) -> list[Any]:
+    """A straight talk of prompts and answers with the ids from `first` to `last`."""
+    return [
+        (prompt if n % 2 else answer)(n, n - 1 if n > first else None)
+        for n in range(first, last + 1)
+    ]
+
+
+# Codex: envelopes around items and events.
+
+
+def envelope(kind: str, payload: dict[str, Any], ordinal: int | None = None) -> Any:
+    head: dict[str, Any] = {"timestamp": "2026-03-01T06:00:00.000Z"}
+    if ordinal is not None:
+        head["ordinal"] = ordinal
+    return head | {"type": kind, "payload": payload}
+
+
+def meta(ordinal: int | None = None, **more: Any) -> Any:
+    payload = {
+        "id": THREAD,
+        "timestamp": "2026-03-01T06:00:00.000Z",
+        "cwd": "/srv/beacon",
+        "originator": "codex_cli_rs",
+        "cli_version": "0.171.0",
+    }
+    return envelope("session_meta", payload | more, ordinal)
+
+
+def item(kind: str, ordinal: int | None = None, **fields: Any) -> Any:
+    return envelope("response_item", {"type": kind} | fields, ordinal)
+
+
+def event(kind: str, ordinal: int | None = None, **fields: Any) -> Any:
+    return envelope("event_msg", {"type": kind} | fields, ordinal)
+
+
+def says(role: str, words: str, ordinal: int | None = None) -> Any:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return item("message", ordinal, role=role, content=[{"type": kind, "text": words}])
+
+
+def runs(call_id: str, ordinal: int | None = None, **fields: Any) -> Any:
+    fields = {"name": "shell", "arguments": '{"cmd":"ls"}', "call_id": call_id} | fields
+    return item("function_call", ordinal, **fields)
+
+
+def output(call_id: str, words: str = "ok", ordinal: int | None = None) -> Any:
+    return item("function_call_output", ordinal, call_id=call_id, output=words)
+
+
+# OpenAI chat.
+
+
+def said(role: str, content: Any = "words", **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": content} | more
+
+
+def asks(*call_ids: str, arguments: str = "{}") -> dict[str, Any]:
+    calls = [
+        {"id": i, "type": "function", "function": {"name": "look", "arguments": arguments}}
+        for i in call_ids
+    ]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def tells(call_id: str, words: str = "seen") -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": words}

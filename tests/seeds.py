@@ -1,0 +1,139 @@
+"""Small sound sessions, one a format, with all that the rules look at: for tests to damage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.mutations import dumps, joined
+
+_SESSION = "5d0c7f6a-3b1e-4c55-9a70-1f2e3d4c5b6a"
+_TEXT = 'Lanterns → the mill\nand\tthe café 🎐 "C:\\new" {"a":[1]}'
+
+
+def claude_code() -> bytes:
+    """Two prompts, parallel calls, thinking, a hook, a compaction and a leaf."""
+    rows: list[dict[str, Any]] = []
+
+    def add(kind: str, message: Any = None, parent: int | None = -1, **more: Any) -> int:
+        n = len(rows)
+        above = n - 1 if parent == -1 else parent
+        row: dict[str, Any] = {
+            "parentUuid": None if above is None else rows[above]["uuid"],
+            "isSidechain": False,
+            "type": kind,
+            "sessionId": _SESSION,
+            "cwd": "/srv/mill",
+            "version": "2.1.30",
+            "uuid": f"{n:08x}-3b1e-4c55-9a70-1f2e3d4c5b6a",
+            "timestamp": f"2026-03-01T10:{n:02}:00.000Z",
+        }
+        if message is not None:
+            row["message"] = message
+        rows.append(row | more)
+        return n
+
+    def said(name: str, *blocks: dict[str, Any]) -> dict[str, Any]:
+        return {"id": name, "role": "assistant", "model": "claude-x", "content": list(blocks)}
+
+    def result(name: str, text: str) -> dict[str, Any]:
+        block = {"type": "tool_result", "tool_use_id": name, "content": text}
+        return {"role": "user", "content": [block]}
+
+    def call(name: str, tool: str) -> dict[str, Any]:
+        return {"type": "tool_use", "id": name, "name": tool, "input": {"path": "a\nb"}}
+
+    add("user", {"role": "user", "content": _TEXT}, None)
+    thought = {"type": "thinking", "thinking": "the mill first", "signature": "RXZlcnk="}
+    add("assistant", said("m1", thought))
+    first = add("assistant", said("m1", {"type": "text", "text": _TEXT}))
+    one = add("assistant", said("m1", call("toolu_01aaaaaa", "Read")), first)
+    two = add("assistant", said("m1", call("toolu_01bbbbbb", "Bash")), one)
+    add("user", result("toolu_01aaaaaa", _TEXT), one)
+    add("user", result("toolu_01bbbbbb", "done"), two)
+    add("assistant", said("m2", {"type": "text", "text": "The lanterns hang."}))
+    add("system", None, subtype="turn_duration", durationMs=4200)
+    add("system", None, None, subtype="compact_boundary", logicalParentUuid=rows[-1]["uuid"])
+    add("user", {"role": "user", "content": "So far: lanterns."}, isCompactSummary=True)
+    add("user", {"role": "user", "content": [{"type": "text", "text": "And the café?"}]})
+    add("assistant", said("m3", call("toolu_01cccccc", "Bash")))
+    add("user", result("toolu_01cccccc", "café: open"))
+    add("assistant", said("m4", {"type": "text", "text": "It is open."}))
+    title = {"type": "custom-title", "customTitle": "lanterns", "sessionId": _SESSION}
+    return joined(map(dumps, [title, *rows]))
+
+
+def codex() -> bytes:
+    """A header, two turns with calls of three kinds, reasoning and events."""
+    rows: list[dict[str, Any]] = []
+
+    def add(kind: str, payload: dict[str, Any]) -> None:
+        n = len(rows)
+        when = f"2026-03-01T10:{n:02}:00.000Z"
+        rows.append({"timestamp": when, "ordinal": n, "type": kind, "payload": payload})
+
+    def item(kind: str, **more: Any) -> None:
+        add("response_item", {"type": kind} | more)
+
+    def message(role: str, text: str) -> None:
+        kind = "output_text" if role == "assistant" else "input_text"
+        item("message", role=role, content=[{"type": kind, "text": text}])
+
+    add(
+        "session_meta",
+        {
+            "id": _SESSION,
+            "timestamp": "2026-03-01T10:00:00.000Z",
+            "cwd": "/srv/mill",
+            "originator": "codex_cli_rs",
+            "cli_version": "0.150.0",
+        },
+    )
+    add("turn_context", {"cwd": "/srv/mill", "model": "gpt-x", "summary": "auto"})
+    message("user", _TEXT)
+    add("event_msg", {"type": "user_message", "message": _TEXT})
+    item("reasoning", summary=[], encrypted_content="Z0FBQUFBQm8=")
+    item("function_call", name="exec", arguments='{"cmd":"ls\\n"}', call_id="call_aaaaaa")
+    item("custom_tool_call", name="apply_patch", input="*** Begin\n", call_id="call_bbbbbb")
+    item("function_call_output", call_id="call_aaaaaa", output="a.md\nb.md")
+    item("custom_tool_call_output", call_id="call_bbbbbb", output="Done")
+    message("assistant", "The lanterns hang.")
+    add("event_msg", {"type": "agent_message", "message": "The lanterns hang."})
+    message("user", "And the café?")
+    item("function_call", name="exec", arguments="{}", call_id="call_cccccc")
+    item("function_call_output", call_id="call_cccccc", output="open")
+    message("assistant", "It is open.")
+    return joined(map(dumps, rows))
+
+
+def openai_chat() -> bytes:
+    """A system message, two turns, and two parallel calls."""
+
+    def call(name: str) -> dict[str, Any]:
+        function = {"name": "exec", "arguments": '{"cmd":"ls\\n"}'}
+        return {"id": name, "type": "function", "function": function}
+
+    return joined(
+        map(
+            dumps,
+            [
+                {"role": "system", "content": "You keep the mill."},
+                {"role": "user", "content": _TEXT},
+                {"role": "assistant", "content": None, "tool_calls": [call("c1"), call("c2")]},
+                {"role": "tool", "tool_call_id": "c1", "content": "a.md\nb.md"},
+                {"role": "tool", "tool_call_id": "c2", "content": _TEXT},
+                {"role": "assistant", "content": "The lanterns hang."},
+                {"role": "user", "content": [{"type": "text", "text": "And the café?"}]},
+                {"role": "assistant", "content": "", "tool_calls": [call("c3")]},
+                {"role": "tool", "tool_call_id": "c3", "content": ""},
+                {"role": "assistant", "content": "It is open."},
+            ],
+        )
+    )
+
+
+SEEDS = {
+    f"{_SESSION}.jsonl": claude_code(),
+    f"rollout-2026-03-01T10-00-00-{_SESSION}.jsonl": codex(),
+    "talk.jsonl": openai_chat(),
+}
+"""File name → bytes."""

@@ -1,0 +1,297 @@
+"""Repairs: right bytes, in stages, to a fixed point, and never more than is allowed."""
+
+from __future__ import annotations
+
+import pytest
+
+from sesstool.checks.context import Options
+from sesstool.errors import WriteError
+from sesstool.repair import planner
+from tests.conftest import (
+    ROLLOUT,
+    SESSION,
+    THREAD,
+    answer,
+    asks,
+    blocks,
+    boundary,
+    codes,
+    dump,
+    envelope,
+    event,
+    item,
+    jsonl,
+    loads,
+    look,
+    mend,
+    meta,
+    output,
+    plan,
+    prompt,
+    rest,
+    result,
+    runs,
+    said,
+    says,
+    talk,
+    tells,
+    uid,
+    use,
+)
+
+CALL = [prompt(1, None), answer(2, 1, use("a"))]
+TURN = [
+    prompt(1, None),
+    answer(2, 1, use("a"), turn="m"),
+    answer(3, 2, use("b"), turn="m"),
+]
+
+
+def test_a_lost_codex_message_is_rebuilt():
+    """A message that only an event tells comes back as an item, word by word."""
+    told = event(
+        "item_completed", 2, item={"type": "AgentMessage", "content": [{"text": "at ten"}]}
+    )
+    before = [meta(0), says("user", "tide?", 1), told, says("user", "thanks", 3)]
+    made = loads(mend(jsonl(*before)))
+    assert rest(made, 3) == before
+    assert made[3]["payload"] == says("assistant", "at ten")["payload"]
+    assert made[3]["ordinal"] == 4
+
+
+def test_a_header_is_rebuilt_with_the_flag_only():
+    """A plain repair leaves a rollout without its header; a guess writes one in front."""
+    torn = dump(meta(0))[:80]
+    context = envelope("turn_context", {"cwd": "/srv/beacon", "model": "m"}, 1)
+    body = jsonl(context, says("user", "x", 2))
+    assert mend(torn + b"\n" + body, name=ROLLOUT) == torn + b"\n" + body
+    made = mend(torn + b"\n" + body, name=ROLLOUT, unsafe=True)
+    assert made.endswith(b"\n" + body)
+    header = loads(made)[0]
+    assert (header["type"], header["ordinal"]) == ("session_meta", 0)
+    assert header["payload"]["id"] == THREAD
+    assert header["payload"]["cwd"] == "/srv/beacon"
+    assert "recovered" in header["payload"]["originator"]
+
+
+def test_faults_behind_each_other_need_one_repair():
+    """A torn line, the call it left open and the parent it took away are mended at once."""
+    lines = [*map(dump, CALL), dump(result(3, 2, "a"))[:70], dump(prompt(4, 3)), b"\0" * 9]
+    before = b"\n".join(lines) + b"\n" + b'{"type":"us'
+    outcome = plan(before)
+    assert {"B105", "B108", "T401", "B104"} <= {f.code for f in outcome.mended}
+    assert codes(outcome.after) == []
+    after = outcome.edits.apply(before)
+    assert not plan(after).edits
+    assert loads(after)[-1] == prompt(4, 3)
+
+
+def test_the_bytes_of_other_records_stay():
+    """Odd spacing, big numbers and unknown fields of untouched records are kept."""
+    odd = b'{ "type":"mode",  "n":123456789012345678901234567890, "x":1.0e5 }'
+    before = jsonl(*CALL, odd, prompt(4, 3))
+    assert odd in mend(before).split(b"\n")
+
+
+def test_what_was_mended_is_told_by_its_place_in_the_file():
+    """Findings of later stages name lines and bytes of the file, not of a text in between."""
+    lines = [*map(dump, talk(2)), dump(answer(3, 2, use("a"))), dump(prompt(4, 3))]
+    before = lines[0] + lines[1] + b"\n" + b"\0" * 30 + b"\n".join(lines[2:]) + b"\n"
+    mended = {f.code: f.location for f in plan(before).mended}
+    assert sorted(mended) == ["B106", "B108", "T401"]
+    place = mended["T401"]
+    assert before[place.start : place.end] == dump(use("a"))
+    assert (place.line, place.column) == (2, place.start - before.index(b"\n"))
+
+
+def test_unsafe_fixes_wait_for_the_flag():
+    """What guesses is left alone without the flag."""
+    before = jsonl(*talk(2)).replace(b'"cwd"', b'"x":NaN,"cwd"', 1)
+    assert not plan(before).edits
+    assert b'"x":null' in mend(before, unsafe=True)
+
+
+WRITERS = [*talk(2), prompt(3, 2), prompt(4, 2), answer(5, 3), answer(6, 4), prompt(7, 6)]
+
+
+def test_branches_are_joined_with_their_own_flag_only():
+    """Two writers stay apart, with `--unsafe` too; `--join-branches` hangs one behind the other."""
+    before = jsonl(*WRITERS)
+    assert not plan(before).edits
+    assert not plan(before, unsafe=True).edits
+    made = loads(mend(before, "--join-branches"))
+    assert made == [*WRITERS[:3], prompt(4, 5), *WRITERS[4:]]
+    assert codes(look(jsonl(*made))) == []
+
+
+@pytest.mark.parametrize(
+    ("select", "mended"), [(("T",), {"T401"}), (("B104",), {"B104"}), (("S", "M7"), set())]
+)
+def test_select(select, mended):
+    """Only the rules that are named are mended, by code or the beginning of one."""
+    before = jsonl(*CALL, prompt(4, 3)) + b'{"cut'
+    outcome = plan(before, select=select)
+    assert {f.code for f in outcome.mended} == mended
+    assert {"T401", "B104"} - mended <= set(codes(outcome.after))
+
+
+def test_a_record_that_goes_leaves_no_gap():
+    """What hung from a record that is cut hangs from its parent, in the same step."""
+    before = [*talk(2), result(3, 2, "x"), prompt(4, 3), prompt(5, 3)]
+    made = loads(mend(jsonl(*before), select=("T402",)))
+    assert made == [*talk(2), prompt(4, 2), prompt(5, 2)]
+
+
+LOST = "[Tool result missing due to internal error]"
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        (("real", LOST), ["real"]),
+        ((LOST, "real"), ["real"]),
+        (("real", "real"), ["real"]),
+        (("real", "other"), ["real", "other"]),
+    ],
+)
+def test_of_two_results_the_real_one_stays(words, left):
+    """A placeholder or a copy goes; of two real results none goes without the flag."""
+    made = loads(mend(jsonl(asks("a"), *(tells("a", w) for w in words), said("user"))))
+    assert [r["content"] for r in made if r["role"] == "tool"] == left
+
+
+def test_an_id_on_two_records():
+    """A copy in another place gets a new id; where both say different things, none is touched."""
+    again = [*talk(2), prompt(3, 2), answer(2, 3), prompt(5, 2)]
+    made = loads(mend(jsonl(*again)))
+    assert made[3]["uuid"] == made[4]["parentUuid"] != uid(2)
+    assert made[:3] == again[:3]
+    other = jsonl(*talk(2), prompt(3, 2), answer(2, 3, use("a")), result(5, 2, "a"))
+    assert mend(other) == other
+    assert codes(look(mend(other, unsafe=True))) == []
+
+
+def test_unanswered_calls_can_be_dropped():
+    """Asked so, the call goes and the chain is closed; words beside it stay."""
+    drop = Options(drop_unanswered=True)
+    made = loads(mend(jsonl(*CALL, prompt(3, 2)), options=drop))
+    assert made == [CALL[0], prompt(3, 1)]
+    words = {"type": "text", "text": "I look"}
+    made = loads(mend(jsonl(CALL[0], answer(2, 1, words, use("a")), prompt(3, 2)), options=drop))
+    assert blocks(made[1]) == [words]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param([*talk(2), *talk(2)], talk(2), id="doubled"),
+        pytest.param([*talk(2), prompt(4, 3)], [*talk(2), prompt(4, 2)], id="dangling"),
+        pytest.param([*talk(2), prompt(3, 3)], [*talk(2), prompt(3, 2)], id="cycle"),
+        pytest.param([*talk(3), talk(2)[1], answer(4, 3)], talk(4), id="copy"),
+        pytest.param(
+            [*talk(2), result(3, 2, "x"), prompt(4, 3)], [*talk(2), prompt(4, 2)], id="orphan"
+        ),
+        pytest.param(
+            [*talk(3), answer(4, 3, {"type": "text", "text": ""}), prompt(5, 4)],
+            [*talk(3), prompt(5, 3)],
+            id="empty",
+        ),
+        pytest.param(
+            [asks("a"), said("user"), tells("a")],
+            [asks("a"), tells("a"), said("user")],
+            id="displaced",
+        ),
+        pytest.param(
+            [asks("a"), tells("a"), tells("a"), said("user")],
+            [asks("a"), tells("a"), said("user")],
+            id="result-twice",
+        ),
+        pytest.param(
+            [meta(), output("a"), runs("a")], [meta(), runs("a"), output("a")], id="output-first"
+        ),
+        pytest.param([says("user", "x"), meta()], [meta(), says("user", "x")], id="header-behind"),
+        pytest.param(
+            [asks("a", arguments="{"), tells("a")], [asks("a"), tells("a")], id="arguments"
+        ),
+    ],
+)
+def test_right_records_are_left(before, after):
+    """Each fault is mended to exactly these records."""
+    assert loads(mend(jsonl(*before))) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            [*talk(2), boundary(3, 2), prompt(4, 3)], [*talk(2), prompt(4, 2)], id="no-summary"
+        ),
+        pytest.param([meta(), says("user", "x", 1), runs("a"), output("a")], None, id="ordinal"),
+        pytest.param(
+            [asks("a"), tells("a"), tells("a", "other"), said("user")],
+            [asks("a"), tells("a"), said("user")],
+            id="two-answers",
+        ),
+    ],
+)
+def test_right_records_are_left_by_a_guess(before, after):
+    """With the flag, more is mended, and nothing is left of it."""
+    made = mend(jsonl(*before), unsafe=True)
+    assert codes(look(made)) == []
+    if after is not None:
+        assert loads(made) == after
+
+
+def test_a_result_hangs_from_its_own_call():
+    """A result whose parent is lost hangs from its call, not from the record before."""
+    before = [*TURN, result(4, 3, "b"), result(5, 99, "a"), prompt(6, 5)]
+    assert loads(mend(jsonl(*before))) == [*before[:4], result(5, 2, "a"), before[5]]
+
+
+def test_a_lost_first_message_is_named():
+    """A talk that begins with an answer gets a message under the id that is missing."""
+    before = [answer(2, 1), prompt(3, 2)]
+    first, *others = loads(mend(jsonl(*before)))
+    assert others == before
+    assert (first["uuid"], first["parentUuid"], first["type"]) == (uid(1), None, "user")
+    assert "lost" in first["message"]["content"]
+
+
+def test_thinking_goes_whole_and_the_rest_stays():
+    """A block whose signature is none is cut; the signed one keeps its bytes."""
+    good = {"type": "thinking", "thinking": "a", "signature": "bWFkZSB1cA=="}
+    bad = {"type": "thinking", "thinking": "b", "signature": "[REDACTED]"}
+    words = {"type": "text", "text": "x"}
+    before = [prompt(1, None), answer(2, 1, good, bad, words), answer(3, 2, bad), prompt(4, 3)]
+    made = loads(mend(jsonl(*before)))
+    assert made == [prompt(1, None), answer(2, 1, good, words), prompt(4, 2)]
+
+
+def test_a_line_of_reasoning_is_cut_whole():
+    """Of Codex, the reasoning item goes with its line and no other changes."""
+    bad = item("reasoning", encrypted_content="REDACTED", summary=[])
+    before = [meta(), says("user", "x"), bad, says("assistant", "y")]
+    assert loads(mend(jsonl(*before))) == rest(before, 2)
+
+
+def test_every_rule_has_a_stage():
+    """The first stage names bytes and JSON; the longest name of a rule decides."""
+    assert planner._stage("B104") == ("B", "J")
+    assert planner._stage("B116")[0] == "B116"
+    assert planner._stage("T401") == ("T401",)
+    assert planner._stage("X000") == ()
+
+
+def test_rules_that_never_rest_are_an_error(monkeypatch):
+    """A repair that would go round and round changes nothing and says so."""
+    monkeypatch.setattr(planner, "_ROUNDS", 1)
+    with pytest.raises(WriteError, match="does not come to rest"):
+        plan(jsonl(*CALL, prompt(3, 2)))
+
+
+def test_nothing_to_do():
+    """A sound session has no edit, no mode, and is mended by nothing."""
+    outcome = plan(jsonl(*talk(4)))
+    assert (bool(outcome.edits), outcome.mode, outcome.mended) == (False, None, ())
+    assert outcome.before.findings == outcome.after.findings == ()
+    assert outcome.session.id == SESSION

@@ -1,0 +1,142 @@
+"""Which format a file is, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sesstool.errors import NotASessionError, UsageError
+from sesstool.formats.registry import FORMATS, by_name, detect
+from sesstool.model.session import open_session
+from tests.conftest import (
+    Memory,
+    answer,
+    asks,
+    event,
+    jsonl,
+    meta,
+    prompt,
+    said,
+    says,
+    talk,
+    tells,
+)
+
+PARTS = [{"type": t, "uuid": "u", "message": {"parts": []}} for t in ("user", "assistant")]
+ANTHROPIC = said("assistant", [{"type": "tool_use", "id": "a", "name": "x", "input": {}}])
+
+
+def named(*values, path=None):
+    return detect(values, path, "it")[0].name
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        (talk(3), "claude-code"),
+        ([{"type": "summary", "summary": "x"}], "claude-code"),
+        ([{"type": "kiln"}, *talk(2)], "claude-code"),
+        ([meta(), says("user", "x")], "codex"),
+        ([says("user", "x"), event("token_count")], "codex"),
+        ([{"id": "t", "timestamp": "t", "instructions": None}, {"record_type": "state"}], "codex"),
+        ([said("user"), asks("a"), tells("a")], "openai-chat"),
+        ([{"messages": [said("user"), said("assistant")]}], "openai-chat"),
+        (PARTS, "qwen"),
+        ([{"event_id": "1", "event_type": "message", "payload": {}}], "mycodeagent"),
+        ([{"data": {}, "id": "1", "parentId": None, "type": "x"}], "copilot-cli"),
+        ([{"type": "session", "id": "1", "cwd": "/"}], "pi"),
+        ([{"sessionId": "1", "projectHash": "x"}], "gemini"),
+        ([{"type": "session_start", "id": "1"}], "droid"),
+        ([{"role": "_checkpoint", "id": 0}], "kimi"),
+        ([{"role": "user", "message": {"content": []}}], "cursor"),
+        (
+            [{"type": "reasoning", "summary": []}, said("user", [], type="message")],
+            "openai-responses",
+        ),
+        ([said("user"), ANTHROPIC], "anthropic-messages"),
+    ],
+)
+def test_detect(values, name):
+    """Records tell their format, also of a look-alike with the same envelope."""
+    assert named(*values) == name
+
+
+def test_a_look_alike_is_never_claude_code():
+    """One record with another vendor's message is enough, however many look right."""
+    home = Path("/home/ines/.claude/projects/-srv/x.jsonl")
+    with pytest.raises(NotASessionError):
+        named(*talk(6), PARTS[0], path=home)
+
+
+def test_the_reason_is_told():
+    """Detection says why, in words that hold no session text."""
+    form, reason = detect([*talk(3), {"type": "kiln"}], None, "it")
+    assert (form.name, reason) == ("claude-code", "75 % of the records have a Claude Code envelope")
+    path = Path("/home/ines/.claude/projects/-srv/x.jsonl")
+    assert detect(talk(1), path, "it")[1] == "lies in a Claude Code home"
+
+
+def test_a_home_tells_the_format_of_a_ruined_file():
+    """Where no record can be read, the folder says which agent wrote it."""
+    path = Path("/home/ines/.codex/sessions/2026/rollout-x.jsonl")
+    form, reason = detect([], path, "it")
+    assert (form.name, reason) == ("codex", "lies in a home of Codex")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([], "holds no record that can be read"),
+        ([{"a": 1}, {"b": 2}], "no session that sesstool knows: 2 records"),
+        ([{"a": 1}] * 3 + talk(2), r"the closest is Claude Code \(40 %\)"),
+    ],
+)
+def test_what_is_no_session(values, message):
+    """What no format claims is refused with a sentence and a hint."""
+    with pytest.raises(NotASessionError, match=message) as caught:
+        detect(values, None, "it")
+    assert caught.value.hint
+    assert caught.value.exit_code == 3
+
+
+def test_by_name():
+    """Each format is found by its name, others are refused with the names."""
+    assert [by_name(f.name) for f in FORMATS] == list(FORMATS)
+    assert len({f.name for f in FORMATS}) == len(FORMATS)
+    with pytest.raises(UsageError) as caught:
+        by_name("kiln")
+    assert "claude-code" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"\0" * 40 + data,
+        lambda data: data[30:],
+        lambda data: b"WARN\n" * 5 + data,
+        lambda data: data.replace(b"}\n{", b"}{"),
+        lambda data: data.decode().encode("utf-16"),
+        lambda data: b"[" + data.replace(b"}\n{", b"},\n{").strip() + b"]",
+    ],
+)
+def test_damage_does_not_hide_the_format(damage):
+    """Whatever happened to the head of a file, its other records tell what it is."""
+    for data, name in (
+        (jsonl(*talk(6)), "claude-code"),
+        (jsonl(meta(), says("user", "x"), says("assistant", "y")), "codex"),
+        (jsonl(said("user"), asks("a"), tells("a"), said("assistant")), "openai-chat"),
+    ):
+        assert open_session(Memory(damage(data))).format.name == name
+
+
+def test_a_format_that_is_named_is_not_detected():
+    """The user's word counts, whatever the records look like."""
+    session = open_session(Memory(jsonl(said("user"))), "codex")
+    assert (session.format.name, session.reason) == ("codex", "named by the user")
+
+
+def test_claude_code_messages_are_no_chat():
+    """Records of Claude Code do not look like chat messages, nor the reverse."""
+    assert named(prompt(1, None), answer(2, 1)) == "claude-code"
+    assert named(*[said("user", "x", uuid="u", parentUuid=None)] * 2) != "openai-chat"
