@@ -29,6 +29,7 @@ UNREPAIRED = {
     "C607": "slimming a session is another task",
     "C601": "manual where a message has no member that could hold a text",
     "T401": "manual where the call has no id that a result could name",
+    "T404": "manual where the record of the result says more than the result",
     "T406": "manual where a call has no member that could hold arguments",
     "G505": "where the branches share no record, there is no place to join them",
 }

@@ -59,7 +59,8 @@ def claude_code() -> bytes:
     add("user", result("toolu_01cccccc", "café: open"))
     add("assistant", said("m4", {"type": "text", "text": "It is open."}))
     title = {"type": "custom-title", "customTitle": "lanterns", "sessionId": _SESSION}
-    return joined(map(dumps, [title, *rows]))
+    tag = {"type": "tag", "tag": "mill", "sessionId": _SESSION}
+    return joined(map(dumps, [title, *rows, tag]))
 
 
 def codex() -> bytes:

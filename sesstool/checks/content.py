@@ -150,51 +150,58 @@ def bloat(context: Context, fault: Fault) -> Finding:
 def check(context: Context, record: Record, meaning: Meaning) -> Iterator[Finding]:
     """The findings about the content of one record."""
     for event in meaning.events:
-        kind = type(event)
-        if kind is Message:
-            yield from _message(context, record, meaning, event)  # type: ignore[arg-type]
-        elif kind is Thinking and event.fault:  # type: ignore[union-attr]
-            judge = bad_thinking if context.session.format.provider == "anthropic" else None
-            yield (judge or encrypted_reasoning)(context, record, event)  # type: ignore[arg-type]
-        elif kind is ToolCall and event.fault:  # type: ignore[union-attr]
-            yield bad_arguments(context, record, event)  # type: ignore[arg-type]
-        elif kind is ToolResult and type(event.content) is list:  # type: ignore[union-attr]
+        if isinstance(event, Message):
+            yield from _message(context, record, meaning, event)
+        elif isinstance(event, Thinking):
+            if event.fault:
+                yield _refused_thinking(context, record, event)
+        elif isinstance(event, ToolCall):
+            if event.fault:
+                yield bad_arguments(context, record, event)
+        elif isinstance(event, ToolResult) and type(event.content) is list:
             pointer = event.pointer + ("/content" if "/content/" in event.pointer else "/output")
-            yield from _images(context, record, event.content, pointer)  # type: ignore[union-attr]
+            yield from _images(context, record, event.content, pointer)
+
+
+def _refused_thinking(context: Context, record: Record, event: Thinking) -> Finding:
+    anthropic = context.session.format.provider == "anthropic"
+    return (bad_thinking if anthropic else encrypted_reasoning)(context, record, event)
 
 
 def _message(
     context: Context, record: Record, meaning: Meaning, event: Message
 ) -> Iterator[Finding]:
-    place = Place(record.line, record.start, record.end, event.pointer)
-    content = event.content
     if event.hidden or event.role not in ("user", "assistant"):
         return
+    place = Place(record.line, record.start, record.end, event.pointer)
+    content = event.content
     if type(content) is list and content:
         yield from _images(context, record, content, event.pointer)
-        blank = [n for n, block in enumerate(content) if _is_empty(block)]
-        own = context.session.graph is not None
-        for n in blank:
-            spot = Place(*place[:3], f"{event.pointer}/{n}")
-            if own and text(mapping(content[n]).get("text")):
-                message = "blank text block: the agent leaves it out"
-                yield context.finding("C601", spot, message, severity=Severity.INFORMATION)
-            elif len(blank) == len(content):
-                yield empty_content(context, place, whole=True, role=event.role)
-                return
-            else:
-                yield empty_content(context, spot, whole=False, role=event.role)
-        return
-    calls = any(type(e) is ToolCall for e in meaning.events)
-    silent = content is None and (calls or not _silent(record, event))
-    if (content is None or not content or _is_blank(content)) and not calls and not silent:
+        yield from _blocks(context, place, content, event.role)
+    elif (not content or _is_blank(content)) and not _says_more(record, meaning):
         yield empty_content(context, place, whole=True, role=event.role)
 
 
-def _silent(record: Record, event: Message) -> bool:
-    """Whether a message that lacks content has nothing else to say either."""
+def _blocks(context: Context, place: Place, content: list[Any], role: str) -> Iterator[Finding]:
+    """The findings about empty blocks among those of a message."""
+    blank = [n for n, block in enumerate(content) if _is_empty(block)]
+    for n in blank:
+        spot = Place(*place[:3], f"{place.pointer}/{n}")
+        if context.session.graph is not None and mapping(content[n]).get("text"):
+            message = "blank text block: the agent leaves it out"
+            yield context.finding("C601", spot, message, severity=Severity.INFORMATION)
+        elif len(blank) == len(content):
+            yield empty_content(context, place, whole=True, role=role)
+            return
+        else:
+            yield empty_content(context, spot, whole=False, role=role)
+
+
+def _says_more(record: Record, meaning: Meaning) -> bool:
+    """Whether a message without words says something else: a call, or a refusal."""
     value = record.value or {}
-    return not value.get("refusal") and not value.get("function_call") and event.pointer != ""
+    calls = any(isinstance(e, ToolCall) for e in meaning.events)
+    return calls or bool(value.get("refusal") or value.get("function_call"))
 
 
 def _is_blank(content: Any) -> bool:

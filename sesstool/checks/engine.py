@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sesstool.checks import bytes as byte_rules
-from sesstool.checks import content, graph, json, meta, tools
+from sesstool.checks import content, conversation, graph, json, meta, tools
 from sesstool.checks.context import Context, Options
 from sesstool.checks.schema import SchemaChecks
 from sesstool.errors import NotASessionError
@@ -99,6 +99,7 @@ class _Run:
         self._starts = array("q")
         self._separators = 0
         self._separated: Place | None = None
+        self._left_over = False
 
     def findings(self, progress: Progress | None) -> Iterator[Finding]:
         """All findings but those about the file itself, in no order."""
@@ -128,6 +129,7 @@ class _Run:
                 yield json.BY_KIND[defect.kind](self._context, record, defect)
                 continue
             for finding in self._bytes.see(record, defect):
+                self._left_over = self._left_over or finding.code in _LEFT_OVER
                 if record.value is None:
                     self._context.fragments.append((record.start, finding.key))
                     for token in _TOKEN.findall(record.raw[:_TOKEN_LIMIT]):
@@ -144,6 +146,8 @@ class _Run:
             # Its bytes are mended first; what it says is judged in the next round.
             return
         found = list(content.check(self._context, record, meaning)) if deep else []
+        if meaning.nested:
+            found += conversation.check(self._context, record, meaning)
         yield from found
         told = any(f.severity.value == "error" for f in found)
         yield from self._schema.see(record, meaning, told=told)
@@ -155,6 +159,9 @@ class _Run:
     def _doubled(self) -> Iterator[Finding]:
         count = len(self._hashes)
         half = count // 2
+        if self._left_over:
+            # A piece beside a record of the first half: the second one may be the good one.
+            return
         if count < 2 or count % 2 or self._hashes[:half] != self._hashes[half:]:
             return
         session = self._context.session

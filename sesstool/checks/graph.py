@@ -9,7 +9,7 @@ from typing import Any
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import id_of, set_member, set_parent
-from sesstool.findings import Finding, Severity
+from sesstool.findings import Finding, Fix, Severity
 from sesstool.formats.base import Fault
 from sesstool.formats.events import ToolCall, ToolResult
 from sesstool.formats.wording import FIRST_PROMPT
@@ -57,14 +57,21 @@ def dangling_parent(context: Context, graph: Graph, row: int, parent: int) -> Fi
     else:
         severity = None
         parent = _own_call(context, graph, row, parent)
-        name = dumps(id_of(context.session, graph, parent))
-        edits = set_parent(context.session, graph, row, name)
-        line = graph.place(parent).line
         message += f": older readers lose what stands before line {place.line}"
-        fix = safe(f"hang it from line {line}", edits)
+        fix = _hung(context, graph, row, parent)
     above = graph.place(parent).start if parent >= 0 else 0
     cause = context.cause(missing, (above, place.start)) if missing else ""
     return context.finding("G501", place, message, fix=fix, severity=severity, cause=cause)
+
+
+def _hung(context: Context, graph: Graph, row: int, parent: int) -> Fix:
+    """The fix that hangs a row from another one, which must have an id first."""
+    line = graph.place(parent).line
+    name = id_of(context.session, graph, parent)
+    if not name:
+        return unsafe(f"give line {line} an id, and hang it from there", [])
+    edits = set_parent(context.session, graph, row, dumps(name))
+    return safe(f"hang it from line {line}", edits)
 
 
 @rule("G502", "duplicate-uuid", Severity.ERROR)
@@ -113,8 +120,10 @@ def parent_cycle(context: Context, graph: Graph, row: int) -> Finding:
     Seen: Claude Code 2.1.30 and 2.1.108.
     """
     before = graph.before(row)
-    name = dumps(id_of(context.session, graph, before)) if before >= 0 else b"null"
-    fix = safe("open the circle", set_parent(context.session, graph, row, name))
+    if before >= 0:
+        fix = _hung(context, graph, row, before)
+    else:
+        fix = safe("make it the root", set_parent(context.session, graph, row, b"null"))
     message = "its parent hangs from itself: a walk up never ends"
     return context.finding("G503", graph.place(row), message, fix=fix)
 
@@ -361,7 +370,7 @@ def _joined(context: Context, graph: Graph, branch: Branch) -> list[Edit]:
     for row in range(max(branch.fork, 0) + 1, len(graph)):
         if graph.live[row] and graph.up[row] == branch.fork and not graph.flags[row] & RESULT:
             tip = id_of(context.session, graph, branch.tip)
-            return set_parent(context.session, graph, row, dumps(tip))
+            return set_parent(context.session, graph, row, dumps(tip)) if tip else []
     return []
 
 
