@@ -295,3 +295,41 @@ def test_nothing_to_do():
     assert (bool(outcome.edits), outcome.mode, outcome.mended) == (False, None, ())
     assert outcome.before.findings == outcome.after.findings == ()
     assert outcome.session.id == SESSION
+
+
+def test_a_list_of_records_waits_for_a_flag():
+    """Records in a list in the middle of a file are freed by --unsafe alone; other lists go."""
+    first, second, third = said("user"), said("assistant"), said("user")
+    data = jsonl(first) + b"[" + dump(second) + b", " + dump(third) + b"]\n[1, 2]\n"
+    assert mend(data) == data.replace(b"[1, 2]\n", b"")
+    assert mend(data, unsafe=True) == jsonl(first, second, third)
+
+
+def test_another_notation_is_left_alone():
+    """An object in Python's notation is reported and keeps its bytes, whatever the flag."""
+    data = jsonl(said("user")) + b"{'role': 'user', 'content': 'x'}\n" + jsonl(said("assistant"))
+    assert mend(data, unsafe=True) == data
+
+
+def test_a_late_result_in_a_tree_comes_back_to_its_call():
+    """It moves behind its call in file and tree, and what hung from it closes the gap."""
+    late = [
+        prompt(1, None),
+        answer(2, 1, use("t1")),
+        answer(3, 2),
+        result(4, 3, "t1"),
+        prompt(5, 4),
+    ]
+    mended = loads(mend(jsonl(*late)))
+    assert [r["uuid"] for r in mended] == [uid(n) for n in (1, 2, 4, 3, 5)]
+    parents = {r["uuid"]: r["parentUuid"] for r in mended}
+    assert parents[uid(4)] == uid(2)
+    assert parents[uid(5)] == uid(3)
+
+
+def test_arguments_of_the_wrong_type_keep_what_they_say():
+    """An object where JSON text is wanted is written as text; nothing is thrown away."""
+    call = asks("c1")
+    call["tool_calls"][0]["function"]["arguments"] = {"lamp": "north"}
+    (mended,) = [r for r in loads(mend(jsonl(call, tells("c1")))) if "tool_calls" in r]
+    assert mended["tool_calls"][0]["function"]["arguments"] == '{"lamp":"north"}'

@@ -142,6 +142,7 @@ PAIRS = [
         thorough=True,
     ),
     Pair("J205", deep(3000), deep(50)),
+    Pair("J206", CC + b"{'type': 'user'}\n", CC + b'{"type": "mode"}\n'),
     Pair(
         "S301",
         jsonl(linked(1, None, "user", message={"role": "user", "content": 7}), answer(2, 1)),

@@ -13,7 +13,8 @@ from sesstool.model.session import Session, path_of
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import locate
 
-_BACK = 4096
+# How far back the beginning of a line is looked for, in bytes: most lines are short.
+_BACK = (1 << 8, 1 << 12, 1 << 16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +81,12 @@ class Context:
 
     def _column(self, start: int) -> int:
         """The character column of a byte offset, from 1; long lines count their last bytes."""
-        read = self.session.source.read
-        line, at = b"", start
-        while at > 0 and b"\n" not in line and len(line) < _BACK * 16:
-            back = max(at - _BACK, 0)
-            line, at = read(back, at) + line, back
-        line = line.rpartition(b"\n")[2]
+        before = b""
+        for back in _BACK:
+            before = self.session.source.read(max(start - back, 0), start)
+            if b"\n" in before or back >= start:
+                break
+        line = before[before.rfind(b"\n") + 1 :]
         return len(line.decode("utf-8", "replace")) + 1
 
     def cause(self, name: str, between: tuple[int, int] = (0, 0)) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sesstool.checks.context import Context, safe, unsafe
+from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.findings import Finding, Severity
 from sesstool.formats.base import Place
-from sesstool.records.heal import Defect
+from sesstool.records.heal import Defect, Kind
 from sesstool.records.recover import Record
 
 
@@ -54,10 +54,14 @@ def not_an_object(context: Context, record: Record, defect: Defect) -> Finding:
     Finds: null, a number, a string or a list on a line of its own.
     Matters: A record is an object; readers that expect one fail on the line.
     Example: `null`
-    Repair: Safe: the line is cut and kept in lost+found.
+    Repair: Safe: the line is cut and kept in lost+found. A list of records is unsafe: each of
+        them gets a line of its own.
     Seen: Scripts that print a function's result into the session.
     """
     place = Place(record.line, record.start, record.end)
+    if defect.kind is Kind.LIST:
+        fix = unsafe("give each record of the list a line", defect.edits)
+        return context.finding("J203", place, "a list of records stands on one line", fix=fix)
     fix = safe("cut the line (it is kept in lost+found)", defect.edits)
     return context.finding("J203", place, "JSON, but no object", fix=fix)
 
@@ -103,9 +107,27 @@ def too_deep(context: Context, record: Record, _: Defect) -> Finding:
     return context.finding("J205", place, "nested too deep to be checked")
 
 
+@rule("J206", "other-notation", Severity.ERROR)
+def other_notation(context: Context, record: Record, _: Defect) -> Finding:
+    """A line is an object, but in the notation of a program.
+
+    Finds: Objects as Python or JavaScript print them: with single quotes, bare keys or
+        comments.
+    Matters: It is no JSON: every reader skips the line, or stops at it.
+    Example: `{'role': 'user', 'content': 'hi'}`
+    Repair: Manual: there are too many such notations to be sure of what was meant.
+    Seen: Scripts that print a dictionary instead of its JSON.
+    """
+    place = Place(record.line, record.start, record.end)
+    fix = manual("write it again as JSON, where it was made")
+    return context.finding("J206", place, "an object that is no JSON", fix=fix)
+
+
 BY_KIND = {
     "lone-surrogate": lone_surrogate,
     "nonstrict-json": nonstrict_json,
     "not-an-object": not_an_object,
+    "list-of-records": not_an_object,
+    "other-notation": other_notation,
     "too-deep": too_deep,
 }

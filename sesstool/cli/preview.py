@@ -114,10 +114,10 @@ def document(sessions: Sequence[dict[str, Any]]) -> None:
 
 def unified(path: Path | str, repair: api.Repair) -> None:
     """Print the change as a unified diff of lines; what a terminal would act on is made visible."""
-    source = repair.piped or open_source(path)
-    edited = EditedSource(source, repair.outcome.edits)
-    before = source.read(0, source.size).split(b"\n")
-    after = edited.read(0, edited.size).split(b"\n")
+    with nullcontext(repair.piped) if repair.piped else open_source(path) as source:
+        edited = EditedSource(source, repair.outcome.edits)
+        before = source.read(0, source.size).split(b"\n")
+        after = edited.read(0, edited.size).split(b"\n")
     lines = difflib.unified_diff(
         [safe(line.decode("utf-8", "replace")) for line in before],
         [safe(line.decode("utf-8", "replace")) for line in after],

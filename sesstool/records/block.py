@@ -11,6 +11,7 @@ from typing import Any
 
 from sesstool.records.edits import Edit
 from sesstool.records.heal import Defect, Kind, decode, heal
+from sesstool.records.jsonspan import members
 from sesstool.records.lines import Line
 
 BLANK = b" \t\r\n\x00"
@@ -91,6 +92,22 @@ class Block:
             healed[-1].defects.append(no_newline(self.last))
         yield from out
 
+    def listed(self, *, holds_records: bool) -> Record:
+        """A line that is a JSON list: its records could have lines of their own."""
+        kind = Kind.LIST if holds_records else Kind.NOT_OBJECT
+        if not holds_records:
+            return self._fragment(kind, 0, len(self.text), self._whole())
+        offset, edits = self.first.start, []
+        items = [member for _, member in members(self.text, self.text.index(b"["))]
+        starts = [0, *(item.end for item in items)]
+        ends = [*(item.start for item in items), len(self.text)]
+        for n, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            newline = b"\n" if 0 < n < len(items) else b""
+            edits.append(Edit(offset + start, offset + end, newline))
+        fragment = self._fragment(kind, 0, len(self.text), edits[0])
+        fragment.defects = [Defect(kind, offset, self.last.end, tuple(edits))]
+        return fragment
+
     def _record(self, start: int, end: int) -> Record:
         raw = self.text[start:end]
         value, defects = heal(raw, self.first.start + start)
@@ -132,10 +149,10 @@ class Block:
 
     def _alone(self) -> list[Record]:
         """A line without any record: it goes as a whole, with its newline."""
-        line = self.last
-        kind = self._kind()
-        edit = Edit(self.first.start, line.next)
-        return [self._fragment(kind, 0, len(self.text), edit)]
+        return [self._fragment(self._kind(), 0, len(self.text), self._whole())]
+
+    def _whole(self) -> Edit:
+        return Edit(self.first.start, self.last.next)
 
     def _kind(self) -> Kind:
         text = self.text.strip(BLANK)
@@ -143,8 +160,11 @@ class Block:
             return Kind.NUL if b"\0" in self.text else Kind.BLANK
         if _MERGE_MARKER.fullmatch(text):
             return Kind.MERGE_MARKER
-        if all(gap.kind is Kind.ARRAY for gap in self.gaps):
-            return Kind.ARRAY
+        if all(gap.kind is self.gaps[0].kind for gap in self.gaps) and self.gaps[0].kind in (
+            Kind.ARRAY,
+            Kind.OTHER_NOTATION,
+        ):
+            return self.gaps[0].kind
         try:
             decode(text)
         except ValueError:

@@ -55,6 +55,8 @@ class Kind(StrEnum):
     SURROGATE = "lone-surrogate"
     NONSTRICT = "nonstrict-json"
     NOT_OBJECT = "not-an-object"
+    LIST = "list-of-records"
+    OTHER_NOTATION = "other-notation"
     TOO_DEEP = "too-deep"
 
 

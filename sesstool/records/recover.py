@@ -30,6 +30,8 @@ _WIDE_MARKS = (
     (b"\xfe\xff", "utf-16"),
 )
 _ARRAY_MARKS = b"[],"
+# An object as Python or JavaScript print it: quoted with ' or with bare keys.
+_OTHER_NOTATION = re.compile(rb"[ \t]*\{[ \t]*(?:'|[A-Za-z_$][A-Za-z0-9_$]*[ \t]*:|//|/\*)")
 _RECORD_START = re.compile(rb'\{[ \t]*"')
 # How many lines of the head tell what the records of a file look like.
 _HEAD_LINES = 32
@@ -100,6 +102,8 @@ class _Reader:
                 if not line.ended:
                     record.defects.append(no_newline(line))
                 yield record
+            elif type(value) is list and value and self._keys and line.number > 1:
+                yield Block(line).listed(holds_records=all(map(self._sibling, value)))
             else:
                 yield from self._damaged(line)
 
@@ -121,6 +125,8 @@ class _Reader:
     def _damaged(self, line: Line) -> Iterator[Record]:
         """The records and fragments of a line that is not simply one record."""
         block = Block(line)
+        if _OTHER_NOTATION.match(line.text) and line.text.rstrip().endswith(b"}"):
+            block.fragment(Kind.OTHER_NOTATION, len(block.text))
         while block.at < len(block.text):
             byte = block.text[block.at]
             if byte in BLANK:
