@@ -1,8 +1,4 @@
-"""Damages that happen to session files: each takes a random source and whole bytes.
-
-The tables at the end sort them by what a repair owes: every record back, a clean file from a
-plain repair, or no more than an orderly report.
-"""
+"""What happens to the bytes and lines of session files: each damage takes a random source."""
 
 from __future__ import annotations
 
@@ -14,9 +10,7 @@ from typing import Any
 
 Damage = Callable[[Random, bytes], bytes]
 
-_RESULTS = (b'"tool_use_id"', b'call_output"', b'"role":"tool"')
 _CLOSING = re.compile(rb'"(?:[^"\\]|\\.)*"|[}\]]', re.DOTALL)
-_VALUE = re.compile(rb':"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SCALARS = (b"null", b"[]", b"42", b'"lone"', b"true")
 _NOISE = (b"WARN low battery", b"Traceback (most recent call last):", b"%%EOF", b"\x1b[0m ok")
 
@@ -42,15 +36,26 @@ def _encoded(value: object, **how: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, **how).encode("utf-8", "backslashreplace")
 
 
+def value_in(line: bytes) -> dict[str, Any] | None:
+    """The object that a line holds."""
+    try:
+        value = json.loads(line) if line.count(b"[") + line.count(b"{") < 800 else None
+    except (ValueError, RecursionError):
+        return None
+    return value if type(value) is dict else None
+
+
+def values(data: bytes) -> list[dict[str, Any]]:
+    """The objects that the lines hold."""
+    return [value for line in lines(data) if (value := value_in(line)) is not None]
+
+
 def _at(rng: Random, data: bytes) -> int:
     return rng.randint(0, len(data))
 
 
 def _line(rng: Random, parts: list[bytes]) -> int:
     return rng.randrange(len(parts))
-
-
-# Bytes and lines.
 
 
 def cut_tail(rng: Random, data: bytes) -> bytes:
@@ -209,14 +214,14 @@ def merge_markers(rng: Random, data: bytes) -> bytes:
 
 def pretty(_: Random, data: bytes) -> bytes:
     """A formatter printed every record over several lines."""
-    return joined(_encoded(v, indent=2) for v in _values(data))
+    return joined(_encoded(v, indent=2) for v in values(data))
 
 
 def pretty_one(rng: Random, data: bytes) -> bytes:
     """One record is printed over several lines."""
     parts = lines(data)
     n = _line(rng, parts)
-    value = _value(parts[n])
+    value = value_in(parts[n])
     if value is not None:
         parts[n] = _encoded(value, indent=rng.choice((1, 2, 4)))
     return joined(parts)
@@ -225,7 +230,7 @@ def pretty_one(rng: Random, data: bytes) -> bytes:
 def array(rng: Random, data: bytes) -> bytes:
     """A script wrote the records as one JSON list."""
     indent = rng.choice((None, None, 1, 2))
-    return _encoded(_values(data), indent=indent) + b"\n"
+    return _encoded(values(data), indent=indent) + b"\n"
 
 
 def array_lines(_: Random, data: bytes) -> bytes:
@@ -326,232 +331,3 @@ def drop_range(rng: Random, data: bytes) -> bytes:
     """A stretch of the file is gone."""
     a = _at(rng, data)
     return data[:a] + data[a + rng.randint(1, 400) :]
-
-
-# What records say.
-
-
-def _value(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line) if line.count(b"[") + line.count(b"{") < 800 else None
-    except (ValueError, RecursionError):
-        return None
-    return value if type(value) is dict else None
-
-
-def _values(data: bytes) -> list[dict[str, Any]]:
-    return [value for line in lines(data) if (value := _value(line)) is not None]
-
-
-def _results(data: bytes) -> list[int]:
-    parts = lines(data)
-    return [n for n, line in enumerate(parts) if any(mark in line for mark in _RESULTS)]
-
-
-def drop_result(rng: Random, data: bytes) -> bytes:
-    """The result of a call was never written."""
-    parts, found = lines(data), _results(data)
-    if found:
-        del parts[rng.choice(found)]
-    return joined(parts)
-
-
-def duplicate_result(rng: Random, data: bytes) -> bytes:
-    """A result was written twice."""
-    parts, found = lines(data), _results(data)
-    if found:
-        n = rng.choice(found)
-        parts.insert(rng.randint(n, len(parts)), parts[n])
-    return joined(parts)
-
-
-def move_result(rng: Random, data: bytes) -> bytes:
-    """A result was written late, or early."""
-    parts, found = lines(data), _results(data)
-    if found:
-        line = parts.pop(rng.choice(found))
-        parts.insert(rng.randint(0, len(parts)), line)
-    return joined(parts)
-
-
-def _changed(
-    rng: Random, data: bytes, wanted: Callable[[Any], bool], change: Callable[[Any], None]
-) -> bytes:
-    """Change one of the JSON objects that are wanted, on any line and at any depth."""
-    parts = lines(data)
-    values = [_value(line) for line in parts]
-    found = [(n, v) for n, value in enumerate(values) for v in _objects(value) if wanted(v)]
-    if found:
-        n, chosen = rng.choice(found)
-        change(chosen)
-        parts[n] = dumps(values[n])
-    return joined(parts)
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of a JSON value, itself first."""
-    waiting, found = [value], []
-    while waiting:
-        here = waiting.pop()
-        if type(here) is dict:
-            found.append(here)
-            waiting += here.values()
-        elif type(here) is list:
-            waiting += here
-    return found
-
-
-def drop_link(rng: Random, data: bytes) -> bytes:
-    """A record lost its id or its parent."""
-    key = rng.choice(("uuid", "parentUuid"))
-    return _changed(rng, data, lambda v: key in v, lambda v: v.pop(key))
-
-
-def other_link(rng: Random, data: bytes) -> bytes:
-    """A record has another's id, names another parent, or one that nobody has: also circles."""
-    ids = [v["uuid"] for v in _values(data) if type(v.get("uuid")) is str]
-    key = rng.choice(("uuid", "parentUuid"))
-    new = rng.choice([*ids, None, "", 7, "9f0d6b1e-0000-4000-8000-00000000dead"])
-    return _changed(rng, data, lambda v: key in v, lambda v: v.update({key: new}))
-
-
-def empty_text(rng: Random, data: bytes) -> bytes:
-    """A text became empty or blank."""
-    text = rng.choice(("", "  \n"))
-    return _changed(
-        rng,
-        data,
-        lambda v: str(v.get("type")).endswith("text") and "text" in v,
-        lambda v: v.update(text=text),
-    )
-
-
-def empty_block(rng: Random, data: bytes) -> bytes:
-    """An empty text block stands beside others."""
-    return _changed(
-        rng,
-        data,
-        lambda v: type(v.get("content")) is list,
-        lambda v: v["content"].insert(
-            rng.randint(0, len(v["content"])), {"type": "text", "text": ""}
-        ),
-    )
-
-
-def no_content(rng: Random, data: bytes) -> bytes:
-    """A message holds nothing, or something that is no message."""
-    new = rng.choice((None, "", [], {}, 5, [None], ["x"]))
-    return _changed(rng, data, lambda v: "content" in v, lambda v: v.update(content=new))
-
-
-def bad_arguments(rng: Random, data: bytes) -> bytes:
-    """The arguments of a call were cut while they were streamed."""
-    key = rng.choice(("input", "arguments"))
-    new = rng.choice((None, "", '{"cmd":"ec', "[]", 3, [1]))
-    return _changed(rng, data, lambda v: key in v, lambda v: v.update({key: new}))
-
-
-def bad_signature(rng: Random, data: bytes) -> bytes:
-    """A redaction tool wrote over a signature or a ciphertext."""
-    key = rng.choice(("signature", "encrypted_content"))
-    new = rng.choice(("[REDACTED]", "", None))
-    return _changed(rng, data, lambda v: key in v, lambda v: v.update({key: new}))
-
-
-def drop_header(_: Random, data: bytes) -> bytes:
-    """The first line is gone."""
-    return joined(lines(data)[1:])
-
-
-def drop_ordinal(_: Random, data: bytes) -> bytes:
-    """The last record has no number."""
-    parts = lines(data)
-    value = _value(parts[-1])
-    if value is not None:
-        value.pop("ordinal", None)
-        parts[-1] = dumps(value)
-    return joined(parts)
-
-
-def wrong_type(rng: Random, data: bytes) -> bytes:
-    """Any member of a record holds a value of another type."""
-    new = rng.choice((None, True, 0, -1.5, "", "x", [], [[]], {}, {"type": 1}))
-    return _changed(rng, data, bool, lambda v: v.update({rng.choice(sorted(v)): new}))
-
-
-def drop_member(rng: Random, data: bytes) -> bytes:
-    """Any member of a record is gone."""
-    return _changed(rng, data, bool, lambda v: v.pop(rng.choice(sorted(v))))
-
-
-def deep(rng: Random, data: bytes) -> bytes:
-    """A value is nested as deep as decoders go, or deeper."""
-    depth = rng.choice((100, 490, 600, 1020, 2000))
-    spots = list(_VALUE.finditer(data))
-    if not spots:
-        return data
-    found = rng.choice(spots)
-    opening, closing = rng.choice(((b"[", b"]"), (b'{"a":', b"}")))
-    nested = opening * depth + b"1" + closing * depth
-    return data[: found.start() + 1] + nested + data[found.end() :]
-
-
-ADDS_NOISE: tuple[Damage, ...] = (
-    glue,
-    stub_before,
-    raw_newline,
-    raw_tab,
-    nul_run,
-    bom,
-    crlf,
-    some_crlf,
-    blank_line,
-    noise_line,
-    scalar_line,
-    no_final_newline,
-    merge_markers,
-    pretty,
-    pretty_one,
-    array,
-    array_lines,
-    one_line,
-    utf16,
-    trailing_comma,
-    doubled,
-)
-"""A repair gives every record back with the value that it had."""
-
-OTHER: tuple[Damage, ...] = (
-    cut_tail,
-    cut_line,
-    cut_head,
-    drop_line,
-    duplicate_line,
-    swap_lines,
-    noise_before,
-    nul_tail,
-    invalid_utf8,
-    cut_utf8,
-    lone_surrogate,
-    bad_escape,
-    nan,
-    flip_bytes,
-    splice,
-    drop_range,
-    drop_result,
-    duplicate_result,
-    move_result,
-    drop_link,
-    other_link,
-    empty_text,
-    empty_block,
-    no_content,
-    bad_arguments,
-    bad_signature,
-    drop_header,
-    drop_ordinal,
-    wrong_type,
-    drop_member,
-    deep,
-)
-DAMAGES = ADDS_NOISE + OTHER

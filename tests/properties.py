@@ -23,6 +23,7 @@ UNSAFE = Choice(unsafe=True, flags=frozenset({"--join-branches"}))
 
 UNREPAIRED = {
     "B117": "an empty file is never changed",
+    "J206": "only a person can tell what an object in another notation should say",
     "S301": "the file does not tell what should stand there",
     "M701": "manual where neither the file's name nor a record tells the thread",
     "M706": "only a person knows where foreign records belong",
@@ -242,5 +243,6 @@ def _touches(edit: Edit, data: bytes, start: int, end: int) -> bool:
         before = edit.text or data[: edit.start]
         return before != b"" and not before.endswith(b"\n")
     if edit.start == edit.end:
-        return start < edit.start < end
+        behind = edit.start == end and edit.text.startswith(b"\n")
+        return start < edit.start <= end and not behind
     return edit.start <= end and edit.end > start

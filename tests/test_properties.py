@@ -21,7 +21,8 @@ from sesstool.records.edits import EditSet
 from sesstool.records.source import EditedSource
 from tests import properties
 from tests.conftest import SHARED, Memory
-from tests.mutations import ADDS_NOISE, DAMAGES, lines, trailing_comma, utf16
+from tests.damages import ADDS_NOISE, DAMAGES
+from tests.mutations import lines, trailing_comma, utf16
 from tests.properties import PLAIN, UNSAFE, value_of
 from tests.seeds import SEEDS
 

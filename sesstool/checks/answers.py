@@ -17,6 +17,7 @@ from sesstool.model.pairing import Call
 from sesstool.model.session import Session
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, parts
+from sesstool.records.linewise import put_behind
 
 
 class Answers:
@@ -41,8 +42,8 @@ class Answers:
     def _linear(self) -> Iterator[tuple[Call, list[Edit]]]:
         ordinal = self._session.tracker.next_ordinal()
         for call in self._calls:
-            text = b"\n" + self._answer(call, "", ordinal)
-            yield call, [Edit(call.block.end, call.block.end, text, content=True)]
+            answer = self._answer(call, "", ordinal)
+            yield call, [put_behind(self._session.source, call.block.end, answer)]
             ordinal += ordinal >= 0
 
     def _linked(self, graph: Graph) -> Iterator[tuple[Call, list[Edit]]]:
@@ -56,14 +57,10 @@ class Answers:
                     name = graph.lost[child]
                 elif graph.flags[graph.up[child]] & ASSISTANT:
                     edits = set_parent(self._session, graph, child, dumps(name))
-            at = graph.place(last).end
-            if child < 0:
-                # Behind everything: what moves the leaf must come last.
-                at = self._session.source.size
-                edits.append(Edit(at, at, self._answer(call, name, -1) + b"\n", content=True))
-            else:
-                text = b"\n" + self._answer(call, name, -1)
-                edits.append(Edit(at, at, text, content=True))
+            source = self._session.source
+            # Behind everything where no row follows: what moves the leaf must come last.
+            at = graph.place(last).end if child >= 0 else source.size
+            edits.append(put_behind(source, at, self._answer(call, name, -1)))
             yield call, edits
 
     def _answer(self, call: Call, name: str, ordinal: int) -> bytes:

@@ -27,6 +27,7 @@ from sesstool.model.graph import (
 )
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps
+from sesstool.records.linewise import put_before, take_out
 
 # How many rows above a result its call is looked for.
 _NEAR = 64
@@ -94,7 +95,7 @@ def duplicate_uuid(context: Context, graph: Graph, row: int, earlier: int) -> Fi
     )
     if same:
         message = f"exact copy of line {first.line}"
-        edits = [Edit(place.start, place.end + 1)]
+        edits = [take_out(session.source, place.start, place.end)]
         fix = safe("take the copy out", edits)
         return context.finding("G502", place, message, fix=fix, severity=Severity.WARNING)
     name = id_of(session, graph, row)
@@ -207,7 +208,7 @@ def compaction_no_summary(context: Context, graph: Graph, row: int) -> Finding:
     known = type(logical) is str and graph.row_of(logical) is not None
     before = graph.before(row)
     parent = logical if known else id_of(session, graph, before) if before >= 0 else None
-    edits = [Edit(place.start, place.end + 1)]
+    edits = [take_out(session.source, place.start, place.end)]
     for child in graph.children(row):
         edits += set_parent(session, graph, child, dumps(parent))
     message = "a compaction without a summary: a resume shows nothing of what stands before it"
@@ -247,7 +248,7 @@ def lost_first_message(context: Context, graph: Graph, row: int) -> Finding:
     session = context.session
     place = graph.place(row)
     words = session.format.prompt(session.value(place), graph.lost[row], FIRST_PROMPT)
-    fix = safe("write a message in its place", [Edit(place.start, place.start, words + b"\n")])
+    fix = safe("write a message in its place", [put_before(session.source, place.start, words)])
     cause = context.cause(graph.lost[row], (0, place.start))
     message = "the first message is lost: the talk begins with an answer"
     return context.finding("G509", place, message, fix=fix, cause=cause)

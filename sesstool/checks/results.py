@@ -16,6 +16,7 @@ from sesstool.model.pairing import Call, Result
 from sesstool.model.session import Session
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, locate
+from sesstool.records.linewise import put_behind, take_out
 
 _KEPT = "it is kept in lost+found"
 _MOVE = "move it behind its call"
@@ -87,13 +88,12 @@ def displaced_result(context: Context, result: Result, call: Call) -> Finding:
         fix = _moved_in_tree(session, session.graph, result, call)
         return _about(context, "T404", result, message, fix)
     line = session.source.read(result.place.start, result.place.end)
-    ended = result.place.end < session.source.size
-    edits = [Edit(result.place.start, result.place.end + ended)]
+    edits = [take_out(session.source, result.place.start, result.place.end)]
     at = call.block.end
     inside = result.place.start <= at <= result.place.end
     if inside or result.place.start < call.place.start:
         at = call.place.end
-    edits.append(Edit(at, at, b"\n" + line, content=True))
+    edits.append(put_behind(session.source, at, line))
     return _about(context, "T404", result, message, safe(_MOVE, edits))
 
 
@@ -111,8 +111,7 @@ def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -
     last, child = behind(graph, call.row)
     if child >= 0 and child != result.row and graph.flags[graph.up[child]] & ASSISTANT:
         edits += set_parent(session, graph, child, dumps(id_of(session, graph, result.row)))
-    at = graph.place(last).end
-    edits.append(Edit(at, at, b"\n" + line, content=True))
+    edits.append(put_behind(session.source, graph.place(last).end, line))
     return safe(_MOVE, edits)
 
 

@@ -9,6 +9,7 @@ from sesstool.model.graph import Graph
 from sesstool.model.session import Session
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, locate, parts, without
+from sesstool.records.linewise import take_out
 
 
 def replace_value(session: Session, place: Place, pointer: str, text: bytes) -> list[Edit]:
@@ -50,8 +51,7 @@ def siblings(session: Session, place: Place, pointer: str) -> int:
 
 def drop_record(session: Session, place: Place) -> list[Edit]:
     """Take a whole line out; records that hang from it hang from its parent instead."""
-    after = session.source.read(place.end, place.end + 1)
-    edits = [Edit(place.start, place.end + len(after))]
+    edits = [take_out(session.source, place.start, place.end)]
     graph = session.graph
     if graph is not None:
         row = graph.row_at(place.start)

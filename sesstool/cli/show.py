@@ -136,5 +136,9 @@ def _lines(words: str) -> str:
 
 
 def _compact(value: Any) -> str:
-    words = value if type(value) is str else json.dumps(value, ensure_ascii=False)
-    return safe(words)
+    if type(value) is str:
+        return safe(value)
+    try:
+        return safe(json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        return "(nested too deep to be shown)"

@@ -11,6 +11,7 @@ from sesstool.formats.events import Meaning
 from sesstool.records.edits import Edit
 from sesstool.records.heal import heal
 from sesstool.records.jsonspan import dumps, locate
+from sesstool.records.linewise import put_before, put_behind, take_out
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
 
@@ -159,11 +160,11 @@ class CodexTracker(Tracker):
         yield from self._ordinals()
         yield from self._lost(source)
         for place in self._copies:
-            edits = (Edit(place.start, place.end + 1),)
+            edits = (take_out(source, place.start, place.end),)
             message = "exact copy of the record before"
             yield Fault("copied-record", place, message, "take the copy out", edits, safe=True)
         if self._hollow is not None:
-            edits = (Edit(self._hollow.start, self._hollow.end + 1),)
+            edits = (take_out(source, self._hollow.start, self._hollow.end),)
             message = "a compaction without a summary hides all that stands before it"
             title = "take it out, so that the whole history is live again"
             yield Fault("hollow-compaction", self._hollow, message, title, edits, safe=False)
@@ -176,14 +177,14 @@ class CodexTracker(Tracker):
         first = self._first
         assert first is not None
         if not self._headers:
-            yield self._rebuilt(first)
+            yield self._rebuilt(source, first)
             return
         place, meta = self._headers[0]
         if place.start != first.start:
             line = source.read(place.start, place.end)
             edits = (
-                Edit(first.start, first.start, line + b"\n", content=True),
-                Edit(place.start, place.end + 1),
+                put_before(source, first.start, line),
+                take_out(source, place.start, place.end),
             )
             message = f"the session_meta record stands on line {place.line}, not first"
             yield Fault(
@@ -198,9 +199,9 @@ class CodexTracker(Tracker):
         else:
             for extra, other in self._headers[1:]:
                 if extra.start > place.end + 1:
-                    yield self._second(extra, text(other.get("id")) == text(meta.get("id")))
+                    yield self._second(source, extra, text(other.get("id")) == text(meta.get("id")))
 
-    def _rebuilt(self, first: Record) -> Fault:
+    def _rebuilt(self, source: Source, first: Record) -> Fault:
         when = text((first.value or {}).get("timestamp"))
         meta = {
             "id": self._file_id or self._thread,
@@ -213,7 +214,7 @@ class CodexTracker(Tracker):
         if self._first_ordinal > 0:
             header["ordinal"] = self._first_ordinal - 1
         header |= {"type": "session_meta", "payload": meta}
-        edits: tuple[Edit, ...] = (Edit(first.start, first.start, dumps(header) + b"\n"),)
+        edits: tuple[Edit, ...] = (put_before(source, first.start, dumps(header)),)
         torn = self._torn_head
         place = _place(torn or first)
         what = "is torn" if torn else "is missing"
@@ -258,8 +259,8 @@ class CodexTracker(Tracker):
         found = self._locate("/payload")
         return found[0] + 1 if found else -1
 
-    def _second(self, place: Place, same: bool) -> Fault:
-        edits = (Edit(place.start, place.end + 1),)
+    def _second(self, source: Source, place: Place, same: bool) -> Fault:
+        edits = (take_out(source, place.start, place.end),)
         message = "a second session_meta stands in the middle: Codex resumes with less than all"
         return Fault("second-header", place, message, "take it out", edits, safe=same)
 
@@ -302,7 +303,7 @@ class CodexTracker(Tracker):
             content = [{"type": kind, "text": words}]
             message = {"type": "message", "role": role, "content": content}
             record |= {"type": "response_item", "payload": message}
-            edit = Edit(place.end, place.end, b"\n" + dumps(record), content=True)
+            edit = put_behind(source, place.end, dumps(record))
             told = f"an event tells a message of the {role} that the model would not see"
             yield Fault(
                 "lost-message", place, told, "rebuild it from the event", (edit,), safe=True

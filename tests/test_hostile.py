@@ -1,0 +1,157 @@
+"""Bytes on which a promise of reading or repair once failed, and bytes made to cost time."""
+
+from __future__ import annotations
+
+import pytest
+
+from sesstool.cli.main import run
+from sesstool.records import jsonspan, recover
+from sesstool.records.jsonspan import Scanner
+from tests import properties
+from tests.conftest import (
+    Memory,
+    answer,
+    asks,
+    envelope,
+    event,
+    item,
+    jsonl,
+    mend,
+    plan,
+    prompt,
+    result,
+    runs,
+    said,
+    tells,
+    use,
+)
+
+DEEP = b'{"a":' * 1000 + b"1" + b"}" * 1000
+NAMELESS = prompt(1, None) | {"uuid": None}
+CALL = answer(1, None, use("toolu_lamp"))
+
+FOUND = {
+    "a-role-that-is-no-text": ("codex", jsonl(item("message", role={}, content=[]))),
+    "an-item-that-is-no-text": ("codex", jsonl(event("item_completed", item={"type": []}))),
+    "a-type-that-is-no-text": (
+        "",
+        jsonl({"type": [], "role": {}, "payload": {}}, prompt(1, None), answer(2, 1)),
+    ),
+    "an-event-with-half-a-character": (
+        "codex",
+        jsonl(event("agent_message", message="HALF a lamp")).replace(b"HALF", b"\\ud83c"),
+    ),
+    "an-output-that-is-no-text": (
+        "codex",
+        jsonl(runs("c1"), event("exec_command_end", call_id="c1", stdout="caf?")).replace(
+            b"caf?", b"caf\xe9"
+        ),
+    ),
+    "a-compaction-deeper-than-encoders-go": (
+        "codex",
+        jsonl(*[envelope("compacted", {"message": "m", "more": "DEEP"})] * 2).replace(
+            b'"DEEP"', DEEP
+        ),
+    ),
+    "arguments-deeper-than-encoders-go": (
+        "openai-chat",
+        jsonl(asks("c1"), tells("c1")).replace(b'"{}"', DEEP),
+    ),
+    "a-call-and-a-result-without-an-id": (
+        "openai-chat",
+        jsonl(said("user"), asks("GONE"), tells("")).replace(b'"id":"GONE",', b""),
+    ),
+    "a-parent-without-an-id": ("claude-code", jsonl(NAMELESS, answer(2, 7) | {"uuid": None})),
+    "a-circle-below-a-record-without-an-id": ("claude-code", jsonl(NAMELESS, answer(2, 2))),
+    "a-doubled-record-whose-first-half-has-a-stub": (
+        "codex",
+        b"{" + jsonl(event("token_count")) * 2,
+    ),
+    "an-orphan-behind-a-stub-that-stays": (
+        "claude-code",
+        b"{" + jsonl(result(1, None, "gone"), prompt(2, 1), b"<<<<<<< a"),
+    ),
+    "an-answer-behind-a-torn-tail-that-stays": (
+        "claude-code",
+        jsonl(b"<<<<<<< a", prompt(3, None), answer(4, 3, use("c1"))) + b"{",
+    ),
+}
+"""What went wrong → the format that the bytes are taken for, "" to detect it, and the bytes."""
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_once_failed(name):
+    """A repair keeps its promises where it once did not."""
+    format_name, data = FOUND[name]
+    properties.hold(data, "talk.jsonl", format_name)
+
+
+@pytest.mark.parametrize("command", ["validate", "repair", "resume", "show"])
+def test_commands_on_deep_values(command, tmp_path, capsys):
+    """What decoders take and encoders do not is no bug of a command."""
+    path = tmp_path / "talk.jsonl"
+    path.write_bytes(jsonl(asks("c1"), tells("c1")).replace(b'"{}"', DEEP))
+    assert run([command, str(path)]) in (0, 1, 3)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("part", [b"caf\xc3\0\xa9", b"\\\0n", b"\\u00\0e9", b"\0x"])
+def test_nul_bytes_inside_a_character_or_an_escape(part):
+    """NUL bytes that part a character or an escape leave it whole when they go."""
+    whole = jsonl(said("user", "one"), said("user", "PART"))
+    damaged = whole.replace(b"PART", part)
+    assert mend(damaged) == whole.replace(b"PART", part.replace(b"\0", b""))
+
+
+def test_an_answer_gets_a_line_of_its_own():
+    """Where only calls are answered, a last line without its newline is not glued to."""
+    data = jsonl(CALL).rstrip()
+    first, second = mend(data, select=("T401",)).split(b"\n")
+    assert first == data
+    assert properties.value_of(second) is not None
+
+
+HOSTILE = {
+    "lists-that-never-end": b'{"a":[\n',
+    "objects-that-never-end": b'{"a":\n',
+    "noise-and-lists": b'x{"a":[',
+    "noise-and-objects": b'x{"a":{"b":1}}',
+    "records-on-one-line": b'{"a":1}',
+    "stubs-before-records": b'{"role":"us{"role":"user","content":"x"}',
+    "noise-lines-with-objects": b'x{"a":{"a":{"a":1}}}\n',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_work_grows_with_the_size(name, monkeypatch):
+    """However its lines tempt the reader to look ahead, it reads a file a few times at most."""
+    tokens = 0
+    take = Scanner._take
+
+    def counted(scanner: Scanner, kind: str, byte: int) -> bool:
+        nonlocal tokens
+        tokens += 1
+        return take(scanner, kind, byte)
+
+    monkeypatch.setattr(Scanner, "_take", counted)
+    monkeypatch.setattr(recover, "_PATIENCE_AT_LEAST", 0)
+    data = HOSTILE[name] * (30_000 // len(HOSTILE[name]))
+    assert all(record.raw for record in recover.records(Memory(data)))
+    assert 0 < tokens < 20 * len(data)
+
+
+def test_many_findings_in_one_record_share_one_look(monkeypatch):
+    """A record with a thousand faults is taken apart once a round, not once a fault."""
+    calls = 0
+    members = jsonspan.members
+
+    def counted(data: bytes, at: int) -> list[tuple[str, jsonspan.Member]]:
+        nonlocal calls
+        calls += 1
+        return members(data, at)
+
+    monkeypatch.setattr(jsonspan, "members", counted)
+    blocks = [{"type": "text", "text": ""}] * 1000
+    outcome = plan(jsonl(said("user", [*blocks, {"type": "text", "text": "x"}])))
+    assert len(outcome.mended) == 1000
+    assert calls < 10
