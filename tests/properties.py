@@ -103,15 +103,14 @@ def loses_nothing(data: bytes, outcome: Outcome, result: bytes) -> None:
     after = [v for line in lines(result) if (v := value_of(line)) is not None]
     whole = Counter(map(_canonical, after))
     inside: set[str] | None = None
-    doubled = any(finding.code == "B116" for finding in outcome.mended)
-    seen: set[str] = set()
+    copies = Counter[str]()
+    if any(finding.code == "B116" for finding in outcome.mended):
+        copies.update(_canonical(r.value) for r in records(Memory(data)) if r.value)
     taken_out = 0
     for start, end in _readable(data):
         pieces = _kept(outcome.edits, len(data), start, end)
         value = value_of(data[start:end])
-        copy = _canonical(value) in seen
-        seen.add(_canonical(value))
-        if whole[_canonical(value)] or (copy and doubled):
+        if whole[_canonical(value)] or copies[_canonical(value)] > 1:
             continue
         if inside is None:
             inside = {_canonical(v) for top in after for v in objects(top)}

@@ -89,7 +89,11 @@ CC = [
         expect(1, displaced=[(4, 2)]),
         id="displaced",
     ),
-    pytest.param([result(3, 2, "a"), answer(2, 1, use("a"))], expect(1), id="written-first"),
+    pytest.param(
+        [result(3, 2, "a"), answer(2, 1, use("a"))],
+        expect(1, displaced=[(2, 3)]),
+        id="written-first",
+    ),
     pytest.param(
         [answer(2, 1, use("a")), result(3, 2, "")],
         expect(1, nameless=[(3, 2)]),
@@ -131,7 +135,7 @@ CHAT = [
         expect(2, unanswered=[2]),
         id="unanswered-and-used-again",
     ),
-    pytest.param([tells("a"), asks("a")], expect(1, unanswered=[3], orphans=[2]), id="too-early"),
+    pytest.param([tells("a"), asks("a")], expect(1, displaced=[(2, 3)]), id="too-early"),
     pytest.param([asks("a", "a"), tells("a")], expect(2, twins=[(2, 2)]), id="twins"),
     pytest.param(
         [asks("a"), tells("a"), tells("a")], expect(1, duplicates=[(4, 3)]), id="duplicate"
@@ -147,7 +151,17 @@ def test_direct(records, expected):
 
 
 CODEX = [
-    pytest.param([runs("a"), says("user", "x"), output("a")], expect(1), id="anywhere-behind"),
+    pytest.param([runs("a"), says("assistant", "x"), output("a")], expect(1), id="behind"),
+    pytest.param(
+        [runs("a"), says("user", "x"), output("a")],
+        expect(1, displaced=[(5, 3)]),
+        id="behind the next prompt",
+    ),
+    pytest.param(
+        [runs("a"), says("user", "x"), runs("a"), output("a")],
+        expect(2, unanswered=[3]),
+        id="id-again-unanswered",
+    ),
     pytest.param([output("a"), runs("a")], expect(1, displaced=[(3, 4)]), id="before"),
     pytest.param([runs("a"), runs("b"), output("b"), output("a")], expect(2), id="parallel"),
     pytest.param([runs("a"), runs("a"), output("a")], expect(2, twins=[(4, 3)]), id="twins"),
@@ -159,7 +173,7 @@ CODEX = [
 
 @pytest.mark.parametrize(("records", "expected"), CODEX)
 def test_order(records, expected):
-    """Codex: a result stands anywhere behind its call."""
+    """Codex: a result stands anywhere behind its call, and before the next prompt."""
     assert paired(meta(), says("user", "x"), *records) == expected
 
 

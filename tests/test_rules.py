@@ -41,7 +41,8 @@ from tests.conftest import (
 CC = jsonl(*talk(2))
 CHAT = jsonl(said("user"), said("assistant"))
 CODEX = [meta(0), says("user", "tide?", 1), says("assistant", "at ten", 2)]
-PNG = "iVBORw0KGgoAAAANSUhEUg=="
+# One grey pixel.
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
 
 
 def word(text: str) -> bytes:
@@ -199,6 +200,11 @@ PAIRS = [
         ),
     ),
     Pair("C605", jsonl(*talk(2), answer(3, 2, isApiErrorMessage=True)), word("API Error: 400")),
+    Pair(
+        "C606",
+        jsonl(meta(), item("reasoning", summary=[]), says("user", "x")),
+        jsonl(meta(), item("reasoning", summary=[]), says("assistant", "x")),
+    ),
     Pair(
         "C607",
         jsonl(*CODEX[:2], COMPACTED, COMPACTED, says("user", "x", 9)),

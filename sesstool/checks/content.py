@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 from collections.abc import Iterator
 from typing import Any
 
 from sesstool.checks.context import Context, manual, safe, unsafe
+from sesstool.checks.images import image_findings
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import drop_block, drop_record, replace_value
 from sesstool.checks.tools import bad_arguments
 from sesstool.findings import Finding, Severity
 from sesstool.formats.base import Fault, Place, mapping, text
 from sesstool.formats.events import Meaning, Message, Thinking, ToolCall, ToolResult
-from sesstool.formats.wording import MARK, removed_text
+from sesstool.formats.wording import MARK
 from sesstool.records.jsonspan import dumps
 from sesstool.records.recover import Record
 
-_MAGIC = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"RIFF": "image/webp",
-}
-_IMAGE_LIMIT = 5 << 20
 _EMPTY_TEXT = f"{MARK} this message was empty"
 
 
@@ -83,26 +74,6 @@ def bad_thinking(context: Context, record: Record, event: Thinking) -> Finding:
     return context.finding("C602", place, message, fix=fix, severity=severity)
 
 
-@rule("C603", "bad-image", Severity.ERROR)
-def bad_image(context: Context, place: Place, fault: str, data: str) -> Finding:
-    """An image would be refused.
-
-    Finds: Image data that is empty, no base64, over 5 MB, or not of the kind that it says.
-    Matters: The request is refused, in every turn to come: one image kills a session.
-    Example: An HTML error page as `image/png`.
-    Repair: Unsafe: a text takes its place that tells size and hash; the bytes are kept in
-        lost+found.
-    Seen: 10 reports; Claude Code 2104, 20021, 34025.
-    """
-    kind = text(mapping(_at(context.session.value(place), place.pointer)).get("type"))
-    digest = hashlib.sha256(data.encode()).hexdigest()
-    words = removed_text("image", len(data), digest)
-    block = {"type": "input_text" if kind == "input_image" else "text", "text": words}
-    edits = replace_value(context.session, place, place.pointer, dumps(block))
-    fix = unsafe("put a text with its size and hash in its place", edits)
-    return context.finding("C603", place, f"an image would be refused: {fault}", fix=fix)
-
-
 @rule("C604", "encrypted-reasoning", Severity.ERROR)
 def encrypted_reasoning(context: Context, record: Record, event: Thinking) -> Finding:
     """A reasoning item's ciphertext was changed.
@@ -114,7 +85,7 @@ def encrypted_reasoning(context: Context, record: Record, event: Thinking) -> Fi
     Seen: Redaction tools; sessions of another organisation.
     """
     place = Place(record.line, record.start, record.end, event.pointer)
-    edits = drop_record(context.session, place)
+    edits = drop_block(context.session, place)
     fix = safe("take the reasoning item out (it is kept in lost+found)", edits)
     message = f"a reasoning item would be refused: {event.fault}"
     return context.finding("C604", place, message, fix=fix)
@@ -131,6 +102,21 @@ def error_echo(context: Context, fault: Fault) -> Finding:
     Seen: Every session that was refused once.
     """
     return context.finding("C605", fault.place, fault.message)
+
+
+@rule("C606", "orphan-reasoning", Severity.ERROR)
+def orphan_reasoning(context: Context, fault: Fault) -> Finding:
+    """A reasoning item stands without the item that it led to.
+
+    Finds: Reasoning that no answer and no call of the model follows.
+    Matters: The Responses API refuses it ("provided without its required following item"), in
+        every turn to come.
+    Example: A turn that was interrupted while the model was thinking, then the next prompt.
+    Repair: Safe: the item is cut and kept in lost+found; nothing that was said goes with it.
+    Seen: 5 reports; Codex and others on the Responses API.
+    """
+    fix = safe(f"{fault.title} (it is kept in lost+found)", fault.edits)
+    return context.finding("C606", fault.place, fault.message, fix=fix)
 
 
 @rule("C607", "bloat", Severity.WARNING)
@@ -160,7 +146,7 @@ def check(context: Context, record: Record, meaning: Meaning) -> Iterator[Findin
                 yield bad_arguments(context, record, event)
         elif isinstance(event, ToolResult) and type(event.content) is list:
             pointer = event.pointer + ("/content" if "/content/" in event.pointer else "/output")
-            yield from _images(context, record, event.content, pointer)
+            yield from image_findings(context, record, event.content, pointer)
 
 
 def _refused_thinking(context: Context, record: Record, event: Thinking) -> Finding:
@@ -176,7 +162,7 @@ def _message(
     place = Place(record.line, record.start, record.end, event.pointer)
     content = event.content
     if type(content) is list and content:
-        yield from _images(context, record, content, event.pointer)
+        yield from image_findings(context, record, content, event.pointer)
         yield from _blocks(context, place, content, event.role)
     elif (not content or _is_blank(content)) and not _says_more(record, meaning):
         yield empty_content(context, place, whole=True, role=event.role)
@@ -212,52 +198,6 @@ def _is_empty(block: Any) -> bool:
     block = mapping(block)
     words = block.get("text")
     return text(block.get("type")).endswith("text") and _is_blank(words)
-
-
-def _images(
-    context: Context, record: Record, content: list[Any], pointer: str
-) -> Iterator[Finding]:
-    for n, block in enumerate(content):
-        data, declared = _image(mapping(block))
-        if data is None:
-            continue
-        fault = _image_fault(data, declared)
-        if fault:
-            place = Place(record.line, record.start, record.end, f"{pointer}/{n}")
-            yield bad_image(context, place, fault, data)
-
-
-def _image(block: dict[str, Any]) -> tuple[str | None, str]:
-    """The base64 data and the declared type of an image block, None where it is no such."""
-    kind = block.get("type")
-    source = mapping(block.get("source"))
-    if kind == "image" and source.get("type") == "base64":
-        return text(source.get("data")), text(source.get("media_type"))
-    if kind in ("input_image", "image_url"):
-        url = block.get("image_url")
-        url = text(mapping(url).get("url")) if type(url) is dict else text(url)
-        if url.startswith("data:"):
-            head, _, data = url[5:].partition(",")
-            return data, head.partition(";")[0]
-    return None, ""
-
-
-def _image_fault(data: str, declared: str) -> str:
-    if not data:
-        return "it is empty"
-    if len(data) > _IMAGE_LIMIT:
-        return f"it has {len(data)} bytes, over 5 MB"
-    try:
-        start = base64.b64decode(data[:64], validate=True)
-        binascii.a2b_base64(data, strict_mode=True)
-    except (binascii.Error, ValueError):
-        return "it is no base64"
-    kinds = [kind for magic, kind in _MAGIC.items() if start.startswith(magic)]
-    if not kinds:
-        return f"it says {declared}, its bytes are no image"
-    if declared.startswith("image/") and declared.replace("jpg", "jpeg") != kinds[0]:
-        return f"it says {declared}, its bytes are {kinds[0]}"
-    return ""
 
 
 def _at(value: Any, pointer: str) -> Any:

@@ -185,8 +185,8 @@ def _settle(findings: list[Finding], *, repairable: bool) -> list[Finding]:
             finding = replace(finding, fix=Fix(Applicability.MANUAL, title))  # noqa: PLW2901
         elif rewritten and finding.code in _REWRITTEN + _LEFT_OVER:
             finding = _held_back(finding, "")  # noqa: PLW2901
-        elif header and finding.code in _LEFT_OVER and _heads(finding, header):
-            # The torn header goes with the new one, or stays: without it no agent resumes.
+        elif header and finding.code[0] in "BJ" and _heads(finding, header):
+            # What stands in the header's place goes with the new one, or stays as it is.
             finding = _held_back(finding, header.key)  # noqa: PLW2901
         settled.append(finding)
     settled.sort(key=lambda f: (f.location.line == 0, f.location.start, f.code))

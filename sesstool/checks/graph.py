@@ -83,9 +83,9 @@ def duplicate_uuid(context: Context, graph: Graph, row: int, earlier: int) -> Fi
     Matters: Some readers take the first, some the last: the other is lost, with what hangs from
         it. Where the second hangs below the first, a walk never ends.
     Example: A hook that writes the same id in every turn.
-    Repair: Safe for a copy: it is cut. Safe for a record that says the same in another place:
-        it gets a new id, and the records behind it that name the old one follow it. Unsafe where
-        the two say different things: nobody can tell which of them the records behind meant.
+    Repair: Safe for a copy: it is cut. Safe for a record that says the same in another place,
+        or that hangs below the first: it gets a new id, and the records behind it that name the
+        old one follow it. Else unsafe: nobody can tell which of the two they meant.
     Seen: Claude Code 24304, 22526 and hooks of plug-ins.
     """
     session = context.session
@@ -106,6 +106,8 @@ def duplicate_uuid(context: Context, graph: Graph, row: int, earlier: int) -> Fi
             edits += set_parent(session, graph, child, fresh)
     message = f"id {name} stands on line {first.line} already, on another record"
     again = _says(context, graph, row) == _says(context, graph, earlier)
+    # Where the second hangs below the first, a walk by id goes round for ever.
+    again = again or graph.hangs_below(row, earlier)
     fix = safe("give it a new id", edits) if again else unsafe("give it a new id", edits)
     return context.finding("G502", place, message, fix=fix)
 

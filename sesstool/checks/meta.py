@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from sesstool.checks.content import bloat, error_echo
+from sesstool.checks.content import bloat, error_echo, orphan_reasoning
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.graph import copied_record, hollow_compaction, lost_message
 from sesstool.checks.rule import rule
@@ -178,6 +178,7 @@ BY_NAME = {
     "hollow-compaction": hollow_compaction,
     "error-echo": error_echo,
     "bloat": bloat,
+    "orphan-reasoning": orphan_reasoning,
 }
 
 

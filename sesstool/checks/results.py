@@ -7,15 +7,14 @@ from typing import Any
 from sesstool.checks.answers import behind
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
-from sesstool.checks.surgery import drop_block, drop_record, id_of, set_parent
+from sesstool.checks.surgery import add_member, drop_block, id_of, replace_value, set_parent
 from sesstool.findings import Finding, Fix, Severity
 from sesstool.formats.base import Place
 from sesstool.formats.events import Meaning
-from sesstool.model.graph import ASSISTANT, HIDDEN, PROMPT, Graph
+from sesstool.model.graph import ASSISTANT, HIDDEN, PROMPT, RESULT, Graph
 from sesstool.model.pairing import Call, Result
 from sesstool.model.session import Session
-from sesstool.records.edits import Edit
-from sesstool.records.jsonspan import dumps, locate
+from sesstool.records.jsonspan import dumps
 from sesstool.records.linewise import put_behind, take_out
 
 _KEPT = "it is kept in lost+found"
@@ -107,7 +106,11 @@ def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -
     for edit in reversed(set_parent(session, graph, result.row, parent)):
         start, end = edit.start - place.start, edit.end - place.start
         line = line[:start] + edit.text + line[end:]
-    edits = drop_record(session, Place(*place[:3]))
+    edits = [take_out(session.source, place.start, place.end)]
+    before = graph.before(result.row)
+    for follower in graph.children(result.row):
+        if before >= 0 and not graph.flags[follower] & RESULT:
+            edits += set_parent(session, graph, follower, dumps(id_of(session, graph, before)))
     last, child = behind(graph, call.row)
     if child >= 0 and child != result.row and graph.flags[graph.up[child]] & ASSISTANT:
         edits += set_parent(session, graph, child, dumps(id_of(session, graph, result.row)))
@@ -117,43 +120,53 @@ def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -
 
 @rule("T409", "nameless-result", Severity.ERROR)
 def nameless_result(context: Context, result: Result, call: Call) -> Finding:
-    """A tool result does not say which call it answers.
+    """A call or its result has no id.
 
-    Finds: A result without a call id, where exactly one call is open.
-    Matters: Providers refuse the request; agents leave the result out.
+    Finds: A result without a call id where exactly one call is open, or the reverse.
+    Matters: Providers refuse the request; agents leave both out.
     Example: `{"role":"tool","content":"…"}` without `tool_call_id`.
-    Repair: Safe: it gets the id of the only open call.
+    Repair: Safe: it gets the id of the only one that it can belong to.
     Seen: Sessions passed through other tools.
     """
     session = context.session
-    place = result.place
-    key = "tool_use_id" if place.pointer.startswith("/message/") else "tool_call_id"
-    key = "call_id" if place.pointer == "/payload" else key
-    raw = session.source.read(place.start, place.end)
-    block = locate(raw, place.pointer)
-    member = locate(raw, f"{place.pointer}/{key}")
-    text = dumps(call.id)
-    if member is not None:
-        edits = [Edit(place.start + member.start, place.start + member.end, text)]
-    else:
-        at = place.start + (block.start if block else 0) + 1
-        edits = [Edit(at, at, dumps(key) + b":" + text + b",")]
-    fix = safe(f"give it the id of the open call {call.id}", edits)
-    message = "a result names no call; exactly one is open"
-    return _about(context, "T409", result, message, fix)
+    of_result = not result.id
+    place, name = (result.place, call.id) if of_result else (call.place, result.id)
+    key = "id"
+    if place.pointer == "/payload":
+        key = "call_id"
+    elif of_result:
+        key = "tool_use_id" if place.pointer.startswith("/message/") else "tool_call_id"
+    spot = Place(*place[:3], f"{place.pointer}/{key}")
+    text = dumps(name)
+    edits = replace_value(session, spot, spot.pointer, text) or add_member(session, spot, text)
+    what, other = ("result", "call") if of_result else ("call", "result")
+    fix = safe(f"give it the id of the only {other} that it can belong to", edits)
+    message = f"a {what} has no id; exactly one {other} is left for it"
+    return context.finding("T409", place, message, fix=fix)
 
 
 def astray(graph: Graph, row: int, call: int) -> bool:
-    """Whether something was said between a call and its result, on the way from one up."""
-    other = graph.up[row]
-    for _ in range(len(graph)):
-        if other < 0 or other == call or graph.same_turn(other, call):
-            return False
+    """Whether a result stands before its call, or behind something that was said after it.
+
+    What another writer says in between hangs from somewhere else, and is no fault.
+    """
+    if row < call:
+        return True
+    for other in range(call + 1, row):
         flags = graph.flags[other]
-        if flags & (ASSISTANT | PROMPT) and not flags & HIDDEN:
+        said = flags & (ASSISTANT | PROMPT) and not flags & HIDDEN
+        if said and not graph.same_turn(other, call) and _follows(graph, other, call):
             return True
-        other = graph.up[other]
     return False
+
+
+def _follows(graph: Graph, row: int, call: int) -> bool:
+    """Whether a row hangs below a call's turn."""
+    while row > call:
+        row = graph.up[row] if graph.up[row] < row else -1
+        if row >= 0 and graph.same_turn(row, call):
+            return True
+    return row == call
 
 
 def _about(context: Context, code: str, result: Result, message: str, fix: Fix) -> Finding:

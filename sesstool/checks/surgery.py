@@ -31,6 +31,18 @@ def set_member(session: Session, place: Place, key: str, text: bytes) -> list[Ed
     return [Edit(at, at, dumps(key) + b":" + text + b",")]
 
 
+def add_member(session: Session, place: Place, text: bytes) -> list[Edit]:
+    """Add the member that a pointer names to the object that should hold it."""
+    holder, _, key = place.pointer.rpartition("/")
+    raw = session.source.read(place.start, place.end)
+    member = locate(raw, holder)
+    if member is None or raw[member.start : member.start + 1] != b"{":
+        return []
+    at = place.start + member.start + 1
+    empty = raw[member.start + 1 : member.end].lstrip()[:1] == b"}"
+    return [Edit(at, at, dumps(key) + b":" + text + (b"" if empty else b","))]
+
+
 def drop_value(session: Session, place: Place, pointer: str) -> list[Edit]:
     """Take the member or item at a pointer out of its record, with one comma."""
     raw = session.source.read(place.start, place.end)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sesstool.checks.answers import Answers
-from sesstool.checks.context import Context, manual, safe, unsafe
+from sesstool.checks.context import Context, manual, safe
 from sesstool.checks.results import (
     astray,
     displaced_result,
@@ -17,10 +17,11 @@ from sesstool.checks.results import (
     orphan_result,
 )
 from sesstool.checks.rule import rule
-from sesstool.checks.surgery import drop_block, replace_value
+from sesstool.checks.surgery import add_member, drop_block, replace_value
 from sesstool.findings import Finding, Fix, Severity
 from sesstool.formats.base import Format, Place
 from sesstool.formats.events import ToolCall
+from sesstool.model.graph import RESULT
 from sesstool.model.pairing import Call, Result
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, parts
@@ -95,21 +96,20 @@ def duplicate_call_id(context: Context, call: Call, before: Call, own: Result | 
     Matters: Providers refuse the request ("tool_use ids must be unique"); results cannot be
         told apart.
     Example: Two parallel calls with the id `call_0`.
-    Repair: Safe where the second call has a result of its own: both get a new id together.
-        Safe where the second call is a copy without a result: it is cut. Else unsafe.
+    Repair: Safe: a copy without a result of its own is cut. Another call gets a new id, together
+        with its result where it has one; the first result belongs to the first call.
     Seen: Gateways that count calls from 0 in each chunk; Claude Code 20508.
     """
     session = context.session
     message = f"id {call.id} stands on two calls at once"
-    if own is not None:
-        fresh = dumps(f"{call.id}_{_short(session.id, call)}")
-        edits = _rename(context, call.place, session.value(call.place), call.id, fresh)
-        edits += _rename(context, own.place, session.value(own.place), own.id, fresh)
-        fix = safe("give the second call and its result a new id", edits)
-    elif _same_call(context, call, before):
+    if own is None and _same_call(context, call, before):
         fix = safe("take the copy out", drop_block(session, call.place))
     else:
-        fix = unsafe(f"take the second call out ({KEPT})", drop_block(session, call.place))
+        fresh = dumps(f"{call.id}_{_short(session.id, call)}")
+        edits = _rename(context, call.place, session.value(call.place), call.id, fresh)
+        if own is not None:
+            edits += _rename(context, own.place, session.value(own.place), own.id, fresh)
+        fix = safe("give the second call, and its result, a new id", edits)
     labels = {"call_id": call.id, "tool": call.name}
     return context.finding("T405", call.place, message, fix=fix, labels=labels)
 
@@ -128,7 +128,9 @@ def bad_arguments(context: Context, record: Record, call: ToolCall) -> Finding:
     """
     place = Place(record.line, record.start, record.end, call.pointer + _arguments(record, call))
     text, title = _sendable(call.arguments, as_text=not place.pointer.endswith("/input"))
-    edits = replace_value(context.session, place, place.pointer, text)
+    edits = replace_value(context.session, place, place.pointer, text) or add_member(
+        context.session, place, text
+    )
     message = f"the arguments of call {call.id} cannot be sent again: {call.fault}"
     fix = safe(title, edits)
     return context.finding("T406", place, message, fix=fix if edits else manual("mend it by hand"))
@@ -185,7 +187,11 @@ def check(context: Context) -> Iterator[Finding]:
         else:
             yield orphan_result(context, orphan)
     for result, call in pairing.displaced:
-        if context.session.graph is None or astray(context.session.graph, result.row, call.row):
+        graph = context.session.graph
+        if graph is not None and graph.live[result.row] and not graph.live[call.row]:
+            # A compaction stands between them: the call is no longer sent.
+            yield orphan_result(context, result)
+        elif graph is None or astray(graph, result.row, call.row):
             yield displaced_result(context, result, call)
     for result, call in pairing.nameless:
         yield nameless_result(context, result, call)
@@ -202,12 +208,17 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _waits(context: Context, call: Call, form: Format) -> bool:
     """Whether a call waits for a person: nobody has said anything since."""
-    if call.name not in form.waits:
+    session = context.session
+    asked = session.tracker.evidence(call.id, session.source).state == "pending"
+    if call.name not in form.waits and not asked:
         return False
-    graph = context.session.graph
+    graph = session.graph
     if graph is None:
-        return context.session.last_message <= call.place.start
-    return graph.leaf == call.row or graph.same_turn(graph.leaf, call.row)
+        return session.last_message <= call.place.start
+    leaf = graph.leaf
+    if leaf >= 0 and graph.flags[leaf] & RESULT and graph.up[leaf] >= 0:
+        leaf = graph.up[leaf]  # the answer to a call beside it
+    return leaf == call.row or graph.same_turn(leaf, call.row)
 
 
 def _same_call(context: Context, call: Call, before: Call) -> bool:
@@ -266,4 +277,5 @@ def _arguments(record: Record, call: ToolCall) -> str:
         block = block[int(part)] if isinstance(block, list) else block[part]
     if "function" in block:
         return "/function/arguments"
-    return "/arguments" if "arguments" in block else "/input"
+    as_input = "input" in block or str(block.get("type")).endswith("tool_use")
+    return "/input" if as_input else "/arguments"

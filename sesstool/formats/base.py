@@ -27,11 +27,12 @@ class Place(NamedTuple):
 class Evidence:
     """What the file proves about a call that has no result.
 
-    `state` is "completed", "failed", "never started" or "uncertain"; `output` is the recorded
-    result where the state is completed or failed.
+    `state` is "completed", "failed", "never started", "uncertain" or, where the call waits for a
+    person's approval, "pending"; `output` is the recorded result where the state is completed
+    or failed.
     """
 
-    state: Literal["completed", "failed", "never started", "uncertain"]
+    state: Literal["completed", "failed", "never started", "uncertain", "pending"]
     output: str = ""
 
 
@@ -119,8 +120,8 @@ class Format:
     """All that is known of one agent's session files.
 
     `pairing` tells where results must stand: "direct" right behind the message with the calls,
-    "turn" in the next user turn, "order" anywhere behind their call. `waits` are the tools that
-    wait for a person; `harmless` those that change nothing. `schema` names the record schema.
+    "turn" in the next user turn, "order" behind their call and before the next prompt. `waits`
+    are the tools that wait for a person; `harmless` those that change nothing. `schema` names the record schema.
     Where `linked`, records form a tree: `id_key` and `parent_key` are the members that link them.
     """
 

@@ -40,7 +40,7 @@ from sesstool.formats.events import (
     ToolResult,
     Unknown,
 )
-from sesstool.formats.wording import answer_text, is_placeholder
+from sesstool.formats.wording import answer_text, is_blank, is_placeholder
 from sesstool.records.jsonspan import dumps
 from sesstool.records.live import process_alive
 from sesstool.records.recover import Record
@@ -300,7 +300,7 @@ def _talk(value: dict[str, Any], kind: str, out: Meaning) -> None:
         out.turn = text(message.get("id"))
         out.model = "" if hidden else model
     if value.get("isCompactSummary") is True:
-        out.events.append(Checkpoint("", summary=True))
+        out.events.append(Checkpoint("", summary=True, hollow=is_blank(content)))
     results = False
     for n, block in enumerate(content if type(content) is list else ()):
         event = _block(mapping(block), f"/message/content/{n}")
@@ -313,10 +313,10 @@ def _talk(value: dict[str, Any], kind: str, out: Meaning) -> None:
 
 def _block(block: dict[str, Any], pointer: str) -> Event | None:
     kind = text(block.get("type"))
-    if kind in ("tool_use", "server_tool_use"):
+    if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
         arguments = block.get("input")
         fault = "" if type(arguments) is dict else "its input is no object"
-        server = kind == "server_tool_use"
+        server = kind != "tool_use"
         name = text(block.get("name"))
         return ToolCall(pointer, text(block.get("id")), name, arguments, server, fault)
     if kind == "tool_result" or kind.endswith("_tool_result"):
@@ -331,19 +331,28 @@ def _block(block: dict[str, Any], pointer: str) -> Event | None:
         )
     if kind == "thinking":
         return thinking(block, pointer)
+    if kind == "redacted_thinking":
+        return Thinking(pointer, _sealed_fault(block.get("data"), "data"))
     return None
 
 
 def thinking(block: dict[str, Any], pointer: str) -> Thinking:
     """The event of an Anthropic thinking block, with what the provider would refuse in it."""
-    signature = block.get("signature")
-    if type(signature) is not str or not signature:
-        return Thinking(pointer, "it has no signature")
-    if not _SIGNATURE.fullmatch(signature) or _MASK.search(signature):
-        return Thinking(pointer, "its signature is none")
+    fault = _sealed_fault(block.get("signature"), "signature")
+    if fault:
+        return Thinking(pointer, fault)
     if _MASK.search(text(block.get("thinking"))[:64]) and "[" in text(block.get("thinking"))[:2]:
         return Thinking(pointer, "its text was changed after it was signed", guess=True)
     return Thinking(pointer)
+
+
+def _sealed_fault(value: Any, name: str) -> str:
+    """Why the provider would not open what it sealed itself as base64; "" where it would."""
+    if type(value) is not str or not value:
+        return f"it has no {name}"
+    if not _SIGNATURE.fullmatch(value) or _MASK.search(value):
+        return f"its {name} is none"
+    return ""
 
 
 class _Tracker(Tracker):

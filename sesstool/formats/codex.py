@@ -22,6 +22,7 @@ from sesstool.formats.base import (
     Score,
     Tracker,
     argument_fault,
+    blocks,
     mapping,
     share,
     text,
@@ -74,7 +75,7 @@ _OTHER_ITEMS = frozenset(
 )
 _BARE_ITEMS = _CALLS | _RESULTS | _OTHER_ITEMS | {"message", "reasoning"}
 _CIPHERTEXT = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
-_MASK = re.compile(r"redacted|masked|removed|omitted", re.IGNORECASE)
+_MASK = re.compile(r"redacted|masked|removed|omitted|secret|x{8,}", re.IGNORECASE)
 _FILE_ID = re.compile(r"rollout-.*?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl")
 # What Codex itself puts into a user message; a person wrote none of it.
 _INJECTED = ("<environment_context>", "<user_instructions>", "<permissions", "<skills", "<turn_")
@@ -126,6 +127,7 @@ class Codex(Format):
         elif kind == "compacted":
             replaces = type(payload.get("replacement_history")) is list
             out.events.append(Checkpoint("/payload", summary=replaces))
+            out.events += _kept_reasoning(blocks(payload.get("replacement_history")))
         elif kind == "event_msg" and payload.get("type") == "thread_rolled_back":
             out.events.append(StateChange("/payload", "rollback", payload.get("num_turns")))
         elif kind in _ENVELOPE_TYPES:
@@ -230,7 +232,7 @@ def _item(item: dict[str, Any], pointer: str) -> list[Event]:
     if kind in _CALLS:
         if kind == "tool_search_call" and item.get("execution") == "server":
             return [Meta(pointer, kind)]
-        if not call_id:
+        if not call_id and kind in ("local_shell_call", "tool_search_call"):
             # Very old shell calls are paired by their item's id, or answered by nobody.
             return [Meta(pointer, kind)]
         arguments = item.get("arguments", item.get("input", item.get("action")))
@@ -243,9 +245,20 @@ def _item(item: dict[str, Any], pointer: str) -> list[Event]:
         return [ToolResult(pointer, call_id, output, placeholder=is_placeholder(output))]
     if kind == "reasoning":
         return [Thinking(pointer, _cipher_fault(item.get("encrypted_content")))]
+    if kind in ("compaction", "compaction_summary"):
+        return [Thinking(pointer, _cipher_fault(item.get("encrypted_content", "")))]
     if kind in _OTHER_ITEMS:
         return [Meta(pointer, kind)]
     return [Unknown(pointer, kind)]
+
+
+def _kept_reasoning(items: list[Any]) -> list[Event]:
+    """The reasoning that a compaction keeps in its replacement history."""
+    return [
+        Thinking(f"/payload/replacement_history/{n}", _cipher_fault(item.get("encrypted_content")))
+        for n, item in enumerate(map(mapping, items))
+        if item.get("type") == "reasoning"
+    ]
 
 
 def _injected(content: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from sesstool.formats.base import Evidence, Fault, Place, Tracker, blocks, mapping, text
 from sesstool.formats.events import Meaning
@@ -18,6 +19,7 @@ from sesstool.records.source import Source
 _REQUIRED = ("id", "timestamp", "cwd", "originator", "cli_version")
 _ROLES = {"AgentMessage": "assistant", "UserMessage": "user"}
 _RECOVERED = "sesstool-recovered"
+_QUESTIONS = ("request_user_input", "elicitation_request")
 
 
 class CodexTracker(Tracker):
@@ -35,14 +37,18 @@ class CodexTracker(Tracker):
         self._thread = ""
         self._ordinal = -1
         self._first_ordinal = -1
+        self._unnumbered: list[tuple[Place, int, int]] = []
         self._last: Record | None = None
         self._heard: dict[int, list[Place]] = {}
         self._said: Counter[int] = Counter()
         self._outputs: dict[str, Place] = {}
+        self._asked: set[str] = set()
         self._compacted: tuple[int, int, Place] | None = None
         self._bloat = 0
         self._hollow: Place | None = None
         self._copies: list[Place] = []
+        self._reasoning: list[Place] = []
+        self._aimless: list[Place] = []
 
     def see(self, record: Record, meaning: Meaning) -> None:
         """See `Tracker.see`."""
@@ -52,6 +58,8 @@ class CodexTracker(Tracker):
             self._first = record
         kind = value.get("type")
         payload = mapping(value.get("payload"))
+        if kind == "response_item":
+            self._reason(record, text(payload.get("type")), text(payload.get("role")))
         copied = self._last is not None and self._last.raw == record.raw
         if copied and kind == "response_item" and payload.get("type") in ("message", "reasoning"):
             self._copies.append(_place(record))
@@ -61,7 +69,10 @@ class CodexTracker(Tracker):
             if self._ordinal < 0:
                 self._first_ordinal = ordinal
             self._ordinal = max(self._ordinal, ordinal)
-        if "payload" not in value:
+            self._unnumbered.clear()
+        elif self._ordinal >= 0 and not record.defects:
+            self._unnumbered.append(_number_span(record))
+        if "payload" not in value and value:
             self._bare = self._bare or "type" not in value or self._records == 1
         elif kind == "session_meta":
             self._headers.append((_place(record), payload))
@@ -90,6 +101,8 @@ class CodexTracker(Tracker):
                 self._outputs[text(item.get("id"))] = _place(record)
         elif kind == "agent_message":
             self._hear(record, "assistant", text(payload.get("message")))
+        elif str(kind).endswith("_approval_request") or kind in _QUESTIONS:
+            self._asked.add(text(payload.get("call_id")))
         elif kind in ("exec_command_end", "mcp_tool_call_end", "patch_apply_end"):
             self._outputs[text(payload.get("call_id"))] = _place(record)
 
@@ -110,6 +123,16 @@ class CodexTracker(Tracker):
             waiting.pop()
         else:
             self._said[key] += 1
+
+    def _reason(self, record: Record, kind: str, role: str) -> None:
+        """A reasoning item belongs to the model's item behind it."""
+        if kind == "reasoning":
+            self._reasoning.append(_place(record))
+        elif kind.endswith("_output") or (kind == "message" and role != "assistant"):
+            self._aimless += self._reasoning
+            self._reasoning = []
+        else:
+            self._reasoning = []
 
     def _compaction(self, record: Record) -> None:
         # What was heard before and not said is replaced by the summary: nothing is lost.
@@ -134,12 +157,16 @@ class CodexTracker(Tracker):
         """See `Tracker.evidence`: an event may hold the output that the item lost."""
         place = self._outputs.get(call_id)
         if place is None:
-            return Evidence("uncertain")
+            return Evidence("pending" if call_id in self._asked else "uncertain")
         payload = mapping(_value(source, place).get("payload"))
         item = mapping(payload.get("item")) or payload
         for key in ("aggregated_output", "aggregatedOutput", "formatted_output", "stdout"):
             if text(item.get(key)):
                 return Evidence("completed", text(item[key]))
+        result = mapping(item.get("result"))
+        words = _words(mapping(result.get("Ok") or result).get("content"))
+        if words:
+            return Evidence("completed", words)
         code = item.get("exit_code", item.get("exitCode"))
         if type(code) is int:
             return Evidence("completed", f"(no output; exit code {code})")
@@ -159,6 +186,10 @@ class CodexTracker(Tracker):
         yield from self._header(source)
         yield from self._ordinals()
         yield from self._lost(source)
+        for place in self._aimless + self._reasoning:
+            edits = (take_out(source, place.start, place.end),)
+            message = "a reasoning item without the item that it led to"
+            yield Fault("orphan-reasoning", place, message, "take it out", edits, safe=True)
         for place in self._copies:
             edits = (take_out(source, place.start, place.end),)
             message = "exact copy of the record before"
@@ -203,13 +234,7 @@ class CodexTracker(Tracker):
 
     def _rebuilt(self, source: Source, first: Record) -> Fault:
         when = text((first.value or {}).get("timestamp"))
-        meta = {
-            "id": self._file_id or self._thread,
-            "timestamp": when,
-            "cwd": self._cwd,
-            "originator": _RECOVERED,
-            "cli_version": "0.0.0",
-        }
+        meta = self._known()
         header: dict[str, Any] = {"timestamp": when}
         if self._first_ordinal > 0:
             header["ordinal"] = self._first_ordinal - 1
@@ -220,35 +245,42 @@ class CodexTracker(Tracker):
         what = "is torn" if torn else "is missing"
         message = f"the session_meta record {what}: Codex does not resume this thread"
         title = "write a new header from the file name, the turn contexts and the first record"
-        if not meta["id"]:
-            return Fault("bad-header", place, message, "name the file as Codex does, with its id")
         return Fault("bad-header", place, message, title, edits, safe=False)
 
     def _header_fields(self, place: Place, meta: dict[str, Any]) -> Iterator[Fault]:
         missing = [key for key in _REQUIRED if type(meta.get(key)) is not str]
         if missing:
-            known = {
-                "id": self._file_id,
-                "timestamp": text((self._first.value or {}).get("timestamp"))
-                if self._first
-                else "",
-                "cwd": self._cwd,
-                "originator": _RECOVERED,
-                "cli_version": "0.0.0",
-            }
+            known = self._known()
             absent = [key for key in missing if key not in meta]
             members = b"".join(dumps(key) + b":" + dumps(known[key]) + b"," for key in absent)
             at = self._payload_start()
-            edits = (Edit(at, at, members),) if at >= 0 and absent == missing else ()
+            added = [Edit(at, at, members)] if at >= 0 and absent else []
+            for key in missing:
+                wrong = self._locate(f"/payload/{key}")
+                if wrong is not None:
+                    added.append(Edit(*wrong, dumps(known[key])))
             message = f"the header has no {', '.join(missing)}: Codex does not resume this thread"
             title = "add what is missing, from the file name and the turn contexts"
-            yield Fault("bad-header", place, message, title, edits, safe=False if edits else None)
+            safe = False if added else None
+            yield Fault("bad-header", place, message, title, tuple(added), safe=safe)
         elif self._file_id and meta["id"] != self._file_id:
             message = f"the header's id is {meta['id']}, the file's name says {self._file_id}"
             member = self._locate("/payload/id")
             edits = (Edit(*member, dumps(self._file_id)),) if member else ()
             title = "write the file name's id into the header"
             yield Fault("header-id", place, message, title, edits, safe=False)
+
+    def _known(self) -> dict[str, str]:
+        """The required members of a header, as far as file name and records tell them."""
+        first = self._first
+        raw = first.raw if first else b""
+        return {
+            "id": self._file_id or self._thread or str(uuid5(NAMESPACE_OID, raw.hex())),
+            "timestamp": text((first.value or {}).get("timestamp")) if first else "",
+            "cwd": self._cwd,
+            "originator": _RECOVERED,
+            "cli_version": "0.0.0",
+        }
 
     def _locate(self, pointer: str) -> tuple[int, int] | None:
         first = self._first
@@ -265,25 +297,17 @@ class CodexTracker(Tracker):
         return Fault("second-header", place, message, "take it out", edits, safe=same)
 
     def _ordinals(self) -> Iterator[Fault]:
-        last = self._last
-        assert last is not None
-        value = last.value or {}
-        if self._ordinal < 0 or type(value.get("ordinal")) is int:
+        """The records at the end without a number: Codex looks at the last."""
+        if self._ordinal < 0 or not self._unnumbered:
             return
         wanted = self._ordinal + 1
         message = f"the last record has no ordinal ({wanted} is next): Codex does not resume"
-        edits: tuple[Edit, ...] = ()
-        if "ordinal" not in value and not last.defects:
-            at = last.start + last.raw.index(b"{") + 1
-            edits = (Edit(at, at, b'"ordinal":%d,' % wanted),)
-        elif not last.defects:
-            found = locate(last.raw, "/ordinal")
-            if found:
-                start = last.start + found.start
-                edits = (Edit(start, last.start + found.end, b"%d" % wanted),)
-        yield Fault(
-            "ordinal", _place(last), message, f"give it ordinal {wanted}", edits, safe=False
+        edits = tuple(
+            Edit(start, end, b"%d" % number if end > start else b'"ordinal":%d,' % number)
+            for number, (_, start, end) in enumerate(self._unnumbered, wanted)
         )
+        title = f"go on from ordinal {wanted}"
+        yield Fault("ordinal", self._unnumbered[-1][0], message, title, edits, safe=False)
 
     def _lost(self, source: Source) -> Iterator[Fault]:
         """Messages that an event tells and no item holds: the model would not see them."""
@@ -308,6 +332,15 @@ class CodexTracker(Tracker):
             yield Fault(
                 "lost-message", place, told, "rebuild it from the event", (edit,), safe=True
             )
+
+
+def _number_span(record: Record) -> tuple[Place, int, int]:
+    """A record, and the bytes of its ordinal: none, at the place where one belongs."""
+    found = locate(record.raw, "/ordinal")
+    if found is None:
+        at = record.start + record.raw.index(b"{") + 1
+        return _place(record), at, at
+    return _place(record), record.start + found.start, record.start + found.end
 
 
 def _place(record: Record) -> Place:

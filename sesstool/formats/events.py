@@ -67,10 +67,14 @@ class Thinking:
 
 @dataclass(slots=True)
 class Checkpoint:
-    """A compaction: what stands before it is no longer sent. `summary` is in this record."""
+    """A compaction: what stands before it is no longer sent.
+
+    `summary` says that this record has the summary, `hollow` that there is nothing in it.
+    """
 
     pointer: str
     summary: bool = False
+    hollow: bool = False
 
 
 @dataclass(slots=True)

@@ -42,7 +42,16 @@ class OpenAIChat(Format):
     schema = "openai-chat"
     provider = "openai-chat"
     pairing = "direct"
-    waits = frozenset({"AskUserQuestion", "ask_user", "ask_human", "request_user_input"})
+    waits = frozenset(
+        {
+            "AskUserQuestion",
+            "ask_followup_question",
+            "ask_human",
+            "ask_user",
+            "request_approval",
+            "request_user_input",
+        }
+    )
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""

@@ -37,7 +37,7 @@ def answer_text(evidence: Evidence, name: str) -> str:
     """The text of the result that a repair writes for a call of tool `name`."""
     if evidence.output and evidence.state in ("completed", "failed"):
         return evidence.output
-    state = "uncertain" if evidence.state == "completed" else evidence.state
+    state = evidence.state if evidence.state in _LOST else "uncertain"
     return f"{MARK} " + _LOST[state].format(name=name or "tool")
 
 
@@ -49,6 +49,13 @@ def is_placeholder(content: Any) -> bool:
     if type(content) is list and content and type(content[0]) is dict:
         content = content[0].get("text")
     return type(content) is str and content.startswith(_PLACEHOLDERS)
+
+
+def is_blank(content: Any) -> bool:
+    """Whether a message's content says nothing at all."""
+    if type(content) is list:
+        return all(type(b) is dict and not str(b.get("text", "")).strip() for b in content)
+    return content is None or (type(content) is str and not content.strip())
 
 
 def removed_text(what: str, size: int, sha256: str) -> str:

@@ -97,6 +97,12 @@ class Graph:
             if self.up[other] == row:
                 yield other
 
+    def hangs_below(self, row: int, above: int) -> bool:
+        """Whether a walk up from a row comes by another, earlier one."""
+        while row > above:
+            row = self.up[row] if self.up[row] < row else ROOT
+        return row == above
+
     def same_turn(self, row: int, other: int) -> bool:
         """Whether two rows belong to one model answer."""
         return self._turns[row] != 0 and self._turns[row] == self._turns[other]
@@ -270,5 +276,5 @@ def _flags(meaning: Meaning) -> int:
             flags |= CALL
         elif kind is Checkpoint:
             assert isinstance(event, Checkpoint)
-            flags |= SUMMARY if event.summary else BOUNDARY
+            flags |= (0 if event.hollow else SUMMARY) if event.summary else BOUNDARY
     return flags

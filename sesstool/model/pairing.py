@@ -56,8 +56,8 @@ class Pairing:
     After `finish`: `unanswered` calls, `orphans` (results without a call), `duplicates` (a
     result and the place of the one before it), `displaced` (a result that stands where it must
     not, or in a tree may stand where it must not, and its call), `twins` (a call under an id
-    that was still open, and the call that opened it), `nameless` (a result without an id, and
-    the only call that was open).
+    that was still open, and the call that opened it), `nameless` (a result and a call that
+    can only belong together, of which one has no id).
     """
 
     def __init__(self, mode: Literal["direct", "turn", "order"]) -> None:
@@ -70,6 +70,7 @@ class Pairing:
         self._places = array("q")
         self._block: Block | None = None
         self._said: dict[str, str] = {}
+        self._prompted = -1
         self.calls = 0
         self.unanswered: list[Call] = []
         self.orphans: list[Result] = []
@@ -85,6 +86,8 @@ class Pairing:
         words = [e for e in meaning.events if type(e) is Message and not e.hidden]
         if words and (words[0].role == "assistant" or words[0].prompt):
             self._said[meaning.scope] = meaning.turn
+        if words and words[0].prompt:
+            self._prompted = record.start
         if not calls and not results:
             if self._block is not None and any(type(e) is Message for e in meaning.events):
                 self._block = None
@@ -104,9 +107,29 @@ class Pairing:
         """Judge what is left after the last record."""
         self.unanswered += self._late.values()
         self.unanswered += self._open.values()
+        self._match_early()
         self.unanswered.sort(key=lambda call: (call.place.start, call.place.pointer))
         self.orphans += self._early.values()
         self.orphans.sort(key=lambda result: result.place.start)
+
+    def _match_early(self) -> None:
+        """A result without a call may be that of an unanswered one further down.
+
+        Or it is the only one left for a call without an id.
+        """
+        for orphan in [o for o in self.orphans if o.id]:
+            unnamed = [c for c in self.unanswered if not c.id and c.scope == orphan.scope]
+            if len(unnamed) == 1 and unnamed[0].place.start < orphan.place.start:
+                self.nameless.append((orphan, unnamed[0]))
+                self.orphans.remove(orphan)
+                self.unanswered.remove(unnamed[0])
+                continue
+            for call in self.unanswered:
+                if call.id == orphan.id and call.place.start > orphan.place.start:
+                    self.displaced.append((orphan, call))
+                    self.orphans.remove(orphan)
+                    self.unanswered.remove(call)
+                    break
 
     def _close_block(self) -> None:
         """Another message: where results must follow directly, they can only come late now."""
@@ -123,13 +146,13 @@ class Pairing:
         self.calls += 1
         key = (call.scope, call.id)
         if self._mode != "direct" and (early := self._early.pop(key, None)) is not None:
-            if self._mode == "order":
-                self.displaced.append((early, call))
+            self.displaced.append((early, call))
             self._answer(key, early)
             return
         before = self._open.get(key)
         if before is not None:
-            if self._mode != "turn" or (before.turn and before.turn == call.turn):
+            one_turn = before.turn and before.turn == call.turn
+            if one_turn if self._mode == "turn" else before.block is call.block:
                 self.twins.append((call, before))
                 return
             self.unanswered.append(before)
@@ -142,7 +165,7 @@ class Pairing:
         key = (result.scope, result.id)
         if key in self._open:
             call = self._open.pop(key)
-            if self._mode == "turn" and self._said.get(result.scope) != call.turn:
+            if self._is_late(result, call):
                 self.displaced.append((result, call))
             self._answer(key, result)
         elif key in self._late:
@@ -155,6 +178,12 @@ class Pairing:
             self._early[key] = result
         else:
             self.orphans.append(result)
+
+    def _is_late(self, result: Result, call: Call) -> bool:
+        """Whether something was said between a call and its result."""
+        if self._mode == "turn":
+            return self._said.get(result.scope) != call.turn
+        return self._mode == "order" and self._prompted > call.place.start
 
     def _nameless(self, result: Result) -> None:
         """A result that names no call is the answer of the only one that is open."""

@@ -32,6 +32,7 @@ _WIDE_MARKS = (
 _ARRAY_MARKS = b"[],"
 # An object as Python or JavaScript print it: quoted with ' or with bare keys.
 _OTHER_NOTATION = re.compile(rb"[ \t]*\{[ \t]*(?:'|[A-Za-z_$][A-Za-z0-9_$]*[ \t]*:|//|/\*)")
+_FOREIGN_WORDS = (b"True", b"False", b"None", b"undefined", b"//", b"/*", b"'")
 _RECORD_START = re.compile(rb'\{[ \t]*"')
 # How many lines of the head tell what the records of a file look like.
 _HEAD_LINES = 32
@@ -170,6 +171,8 @@ class _Reader:
                 block.fragment(Kind.TORN, scanner.at)
             else:
                 block.take(scanner.at)
+        elif status is Status.FAILED and _is_foreign(block, scanner.at):
+            block.fragment(Kind.OTHER_NOTATION, len(block.text))
         elif status is Status.MORE and self._closed_record(block, scanner):
             block.fragment(Kind.TORN, scanner.closed[0])
         else:
@@ -247,6 +250,14 @@ class _Reader:
             if self._patience < 0:
                 break
         block.fragment(Kind.NOISE, len(block.text))
+
+
+def _is_foreign(block: Block, at: int) -> bool:
+    """Whether a line stops being JSON at a word or comment of another notation."""
+    alone = not block.found and not block.gaps
+    return (
+        alone and block.text.startswith(_FOREIGN_WORDS, at) and block.text.rstrip().endswith(b"}")
+    )
 
 
 def _next_start(text: bytes, scanner: Scanner, status: Status) -> int:
