@@ -333,3 +333,18 @@ def test_arguments_of_the_wrong_type_keep_what_they_say():
     call["tool_calls"][0]["function"]["arguments"] = {"lamp": "north"}
     (mended,) = [r for r in loads(mend(jsonl(call, tells("c1")))) if "tool_calls" in r]
     assert mended["tool_calls"][0]["function"]["arguments"] == '{"lamp":"north"}'
+
+
+def test_a_real_result_behind_a_placeholder_takes_its_place():
+    """The placeholder goes, the result that came late moves to its call, and all comes to rest."""
+    late = [
+        prompt(1, None),
+        answer(2, 1, use("t1")),
+        result(3, 2, "t1", "[Tool call interrupted: the session ended]"),
+        answer(4, 3),
+        prompt(5, 4),
+        result(6, 2, "t1", "it burns"),
+    ]
+    mended = mend(jsonl(*late))
+    assert [r["uuid"] for r in loads(mended)] == [uid(n) for n in (1, 2, 6, 4, 5)]
+    assert mend(mended) == mended

@@ -19,6 +19,9 @@ from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, parts
 from sesstool.records.linewise import put_behind
 
+# How many rows above a call its parallel siblings are looked for.
+_NEAR = 256
+
 
 class Answers:
     """The answers to all unanswered calls of a session, which are numbered and linked together."""
@@ -79,18 +82,25 @@ class Answers:
         return str(uuid.uuid5(uuid.NAMESPACE_OID, seed))
 
 
-def behind(graph: Graph, row: int) -> tuple[int, int]:
-    """The last row of a call's block, and the first live row that follows it (-1: none)."""
+def behind(graph: Graph, row: int, moved: int = -1) -> tuple[int, int]:
+    """The last row of a call's block, and the first live row that follows it (-1: none).
+
+    A result that is about to be `moved` into the block stands aside: what follows without it
+    may not be live yet.
+    """
     last = row
-    block = {r for r in range(row + 1) if r == row or graph.same_turn(row, r)}
+    near = range(max(row - _NEAR, 0), row + 1)
+    block = {r for r in near if r == row or graph.same_turn(row, r)}
     for other in range(row + 1, len(graph)):
-        if graph.scope[other] != graph.scope[row]:
+        if graph.scope[other] != graph.scope[row] or other == moved:
             continue
         flags = graph.flags[other]
         hangs = graph.up[other] in block and flags & RESULT
         if graph.same_turn(row, other) or hangs:
             block.add(other)
             last = other
-        elif graph.live[other] and (flags & TALK or graph.up[other] in block | {LOST}):
+        elif (graph.live[other] or moved >= 0) and (
+            flags & TALK or graph.up[other] in block | {LOST}
+        ):
             return last, other
     return last, -1

@@ -111,7 +111,7 @@ def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -
     for follower in graph.children(result.row):
         if before >= 0 and not graph.flags[follower] & RESULT:
             edits += set_parent(session, graph, follower, dumps(id_of(session, graph, before)))
-    last, child = behind(graph, call.row)
+    last, child = behind(graph, call.row, result.row)
     if child >= 0 and child != result.row and graph.flags[graph.up[child]] & ASSISTANT:
         edits += set_parent(session, graph, child, dumps(id_of(session, graph, result.row)))
     edits.append(put_behind(session.source, graph.place(last).end, line))

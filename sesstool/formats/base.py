@@ -121,8 +121,9 @@ class Format:
 
     `pairing` tells where results must stand: "direct" right behind the message with the calls,
     "turn" in the next user turn, "order" behind their call and before the next prompt. `waits`
-    are the tools that wait for a person; `harmless` those that change nothing. `schema` names the record schema.
-    Where `linked`, records form a tree: `id_key` and `parent_key` are the members that link them.
+    are the tools that wait for a person; `harmless` those that change nothing. `schema` names the
+    record schema. Where `linked`, records form a tree: `id_key` and `parent_key` are the
+    members that link them.
     """
 
     name = ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sesstool.formats.base import Place
-from sesstool.formats.events import Meaning, Message, ToolCall, ToolResult
+from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
 from sesstool.records.recover import Record
 
 
@@ -86,6 +86,8 @@ class Pairing:
         words = [e for e in meaning.events if type(e) is Message and not e.hidden]
         if words and (words[0].role == "assistant" or words[0].prompt):
             self._said[meaning.scope] = meaning.turn
+        elif any(type(e) is Checkpoint for e in meaning.events):
+            self._said[meaning.scope] = ""
         if words and words[0].prompt:
             self._prompted = record.start
         if not calls and not results:
