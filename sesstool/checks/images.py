@@ -60,7 +60,7 @@ def image_findings(
 ) -> Iterator[Finding]:
     """The findings about the images among the blocks at a pointer."""
     for n, block in enumerate(map(mapping, content)):
-        if block.get("type") not in _KINDS:
+        if text(block.get("type")) not in _KINDS:
             continue
         fault = _fault(*_data(block))
         if fault:

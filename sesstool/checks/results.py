@@ -19,6 +19,7 @@ from sesstool.records.linewise import put_behind, take_out
 
 _KEPT = "it is kept in lost+found"
 _MOVE = "move it behind its call"
+_STAYS = "mend the line of its call first: it stands on the next line already"
 
 
 @rule("T402", "orphan-result", Severity.ERROR)
@@ -87,13 +88,16 @@ def displaced_result(context: Context, result: Result, call: Call) -> Finding:
         fix = _moved_in_tree(session, session.graph, result, call)
         return _about(context, "T404", result, message, fix)
     line = session.source.read(result.place.start, result.place.end)
-    edits = [take_out(session.source, result.place.start, result.place.end)]
+    cut = take_out(session.source, result.place.start, result.place.end)
     at = call.block.end
     inside = result.place.start <= at <= result.place.end
     if inside or result.place.start < call.place.start:
         at = call.place.end
-    edits.append(put_behind(session.source, at, line))
-    return _about(context, "T404", result, message, safe(_MOVE, edits))
+    put = put_behind(session.source, at, line)
+    # On the next line already, and not next: other records share the line of its call.
+    stays = cut.start <= put.start <= cut.end
+    fix = manual(_STAYS) if stays else safe(_MOVE, [cut, put])
+    return _about(context, "T404", result, message, fix)
 
 
 def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -> Fix:
@@ -103,18 +107,22 @@ def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -
     place = result.place
     line = session.source.read(place.start, place.end)
     parent = dumps(id_of(session, graph, call.row))
+    moved = line
     for edit in reversed(set_parent(session, graph, result.row, parent)):
         start, end = edit.start - place.start, edit.end - place.start
-        line = line[:start] + edit.text + line[end:]
-    edits = [take_out(session.source, place.start, place.end)]
+        moved = moved[:start] + edit.text + moved[end:]
+    last, child = behind(graph, call.row, result.row)
+    cut = take_out(session.source, place.start, place.end)
+    put = put_behind(session.source, graph.place(last).end, moved)
+    if moved == line and cut.start <= put.start <= cut.end:
+        return manual(_STAYS)
+    edits = [cut, put]
     before = graph.before(result.row)
     for follower in graph.children(result.row):
         if before >= 0 and not graph.flags[follower] & RESULT:
             edits += set_parent(session, graph, follower, dumps(id_of(session, graph, before)))
-    last, child = behind(graph, call.row, result.row)
     if child >= 0 and child != result.row and graph.flags[graph.up[child]] & ASSISTANT:
         edits += set_parent(session, graph, child, dumps(id_of(session, graph, result.row)))
-    edits.append(put_behind(session.source, graph.place(last).end, line))
     return safe(_MOVE, edits)
 
 
