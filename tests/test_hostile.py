@@ -75,6 +75,11 @@ FOUND = {
         "claude-code",
         jsonl(b"<<<<<<< a", prompt(3, None), answer(4, 3, use("c1"))) + b"{",
     ),
+    "a-block-whose-type-is-no-text": ("openai-chat", jsonl(said("user", [{"type": {}}]))),
+    "a-result-behind-a-line-of-several-records": (
+        "openai-chat",
+        b"[" + jsonl(asks("c1"), said("user"), tells("c1")).replace(b"\n", b", WARN low", 1),
+    ),
 }
 """What went wrong → the format that the bytes are taken for, "" to detect it, and the bytes."""
 

@@ -205,6 +205,17 @@ def test_the_talk_names_the_next_command():
     )
 
 
+def test_what_was_piped_is_named_by_a_dash():
+    """The command that the talk names can be run: a pipe is no file of that name."""
+    _, talk = render("text", (replace(FILES[0], path="standard input"),))
+    assert "\nnext: sesstool repair -\n" in talk
+
+
+def test_a_run_that_read_nothing_claims_nothing():
+    """Where no session could be read, none is called free of findings."""
+    assert render("text", ()) == ("", "no session was read.\n")
+
+
 def test_a_clean_run_says_so():
     """Without findings stdout is empty, and stderr says that there are none."""
     assert render("text", FILES[1:2]) == ("", "no findings in 1 file.\n")

@@ -25,6 +25,8 @@ from sesstool.errors import InputError
 from sesstool.records.edits import EditSet, Kept
 
 CHUNK = 1 << 20
+STANDARD_INPUT = "standard input"
+"""The name of the source that "-" opens."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -157,7 +159,7 @@ def open_source(path: Path | str) -> FileSource:
     Raises InputError where it cannot be read.
     """
     if str(path) == "-":
-        return _spooled("standard input", None, cast("BufferedReader", sys.stdin.buffer))
+        return _spooled(STANDARD_INPUT, None, cast("BufferedReader", sys.stdin.buffer))
     path = Path(path)
     try:
         # O_NONBLOCK: a named pipe must be refused, not waited for.
@@ -165,7 +167,9 @@ def open_source(path: Path | str) -> FileSource:
         handle = os.fdopen(descriptor, "rb")
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             handle.close()
-            raise InputError(f"cannot read {path}: it is no regular file")
+            raise InputError(
+                f"cannot read {path}: it is no regular file", hint="pipe its bytes in and give -"
+            )
         magic = os.pread(descriptor, 4, 0)
     except OSError as error:
         raise InputError(f"cannot open {path}: {_reason(error)}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from sesstool.findings import Applicability, FileReport, Finding, Fix, Severity
+from sesstool.records.source import STANDARD_INPUT
 from sesstool.report.base import Output, Reporter, Snippet, Totals, count, place
 from sesstool.text import safe, structure
 
@@ -30,7 +31,9 @@ class TextReporter(Reporter):
 
     def close(self, totals: Totals) -> None:
         """Tell the sum, where it is not what the last file's summary said."""
-        if totals.files != 1 or not totals.findings:
+        if not totals.files:
+            self._output.talk("no session was read.")
+        elif totals.files != 1 or not totals.findings:
             found = count(totals.findings, "finding") if totals.findings else "no findings"
             self._output.talk(f"{found} in {count(totals.files, 'file')}.")
 
@@ -76,7 +79,8 @@ class TextReporter(Reporter):
         self._output.talk(told)
         if fixable[Applicability.SAFE] or fixable[Applicability.UNSAFE]:
             flags = [] if fixable[Applicability.SAFE] else _flags(report)
-            command = ["sesstool", "repair", *flags, safe(shlex.quote(report.path))]
+            path = "-" if report.path == STANDARD_INPUT else safe(shlex.quote(report.path))
+            command = ["sesstool", "repair", *flags, path]
             self._output.talk(f"next: {' '.join(command)}")
 
     def _paint(self, text: str, color: str) -> str:
