@@ -76,6 +76,7 @@ FOUND = {
         jsonl(b"<<<<<<< a", prompt(3, None), answer(4, 3, use("c1"))) + b"{",
     ),
     "a-block-whose-type-is-no-text": ("openai-chat", jsonl(said("user", [{"type": {}}]))),
+    "a-call-with-arguments-and-input": ("codex", jsonl(runs("c1", arguments="{", input="x"))),
     "a-result-behind-a-line-of-several-records": (
         "openai-chat",
         b"[" + jsonl(asks("c1"), said("user"), tells("c1")).replace(b"\n", b", WARN low", 1),

@@ -277,5 +277,6 @@ def _arguments(record: Record, call: ToolCall) -> str:
         block = block[int(part)] if isinstance(block, list) else block[part]
     if "function" in block:
         return "/function/arguments"
-    as_input = "input" in block or str(block.get("type")).endswith("tool_use")
-    return "/input" if as_input else "/arguments"
+    if str(block.get("type")).endswith("tool_use"):
+        return "/input"
+    return "/input" if "input" in block and "arguments" not in block else "/arguments"
