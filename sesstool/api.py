@@ -15,7 +15,7 @@ from pathlib import Path
 from sesstool import __version__
 from sesstool.checks.context import Options
 from sesstool.checks.engine import Progress, examine
-from sesstool.errors import InputError, LiveSessionError, UsageError
+from sesstool.errors import InputError, LiveSessionError, StalePlanError, UsageError
 from sesstool.findings import FileReport
 from sesstool.formats.base import Format
 from sesstool.formats.registry import FORMATS, by_name
@@ -89,6 +89,9 @@ def find(names: Iterable[str]) -> Iterator[Path | str]:
     """
     for name in names:
         path = Path(name)
+        if not name:
+            # An unset variable of a script: it must not mean this folder.
+            raise UsageError("a path is empty", hint="give a path; . is this folder")
         if name == "-":
             yield name
         elif path.is_dir():
@@ -149,7 +152,8 @@ def repair(
 ) -> Repair:
     """Plan the repair of a session; nothing is written. Raises InputError, NotASessionError.
 
-    The plan is for the bytes that the file has now: `apply` refuses any others.
+    The plan is for the bytes that were read: `apply` refuses any others. Raises StalePlanError
+    where the file changed while it was read.
     """
     source = open_source(path)
     try:
@@ -175,9 +179,7 @@ def _changes(outcome: Outcome) -> bool:
 
 
 def _status(source: FileSource) -> os.stat_result | None:
-    if source.path is None:
-        return None
-    return os.stat(source.path)  # noqa: PTH116 - of the file, also where a spool stands for it
+    return source.opened if source.path is not None else None
 
 
 def _file_plans(source: FileSource, outcome: Outcome) -> Iterator[FilePlan]:
@@ -186,14 +188,20 @@ def _file_plans(source: FileSource, outcome: Outcome) -> Iterator[FilePlan]:
     codes = tuple(dict.fromkeys(f.code for f in outcome.mended))
     titles = tuple(dict.fromkeys(f.fix.title for f in outcome.mended if f.fix))
     before = fingerprint(path)
+    if not before.same_file(source.opened):
+        raise _stale(path)
     yield FilePlan(path, before, source.codec, outcome.edits, outcome.mode, codes, titles)
     form = by_name(outcome.after.format)
     for dependent in form.dependents(path):
+        print_ = fingerprint(dependent.path)
         edits = EditSet(dependent.edits(outcome.edits))
         if edits:
             title = f"refer to the repaired bytes of {path.name}"
-            print_ = fingerprint(dependent.path)
             yield FilePlan(dependent.path, print_, "", edits, None, codes, (title,))
+
+
+def _stale(path: Path) -> StalePlanError:
+    return StalePlanError(f"{path} has changed since it was read", hint="run the command again")
 
 
 def plan_of(repairs: Iterable[Repair]) -> Plan:
@@ -255,9 +263,9 @@ def write_copy(repair_: Repair, target: Path, *, force: bool = False) -> None:
     """Write the repaired session to a new file, private, whole or not at all.
 
     A compressed session stays compressed. Raises WriteError, also where the target exists and
-    `force` is not given.
+    `force` is not given, and StalePlanError where the session changed since it was read.
     """
-    with repair_.piped or open_source(repair_.path) as source:
+    with _opened_again(repair_) as source:
         if source.path is not None and target.exists() and source.path.samefile(target):
             raise UsageError(
                 f"{target} is the session itself", hint="use --write to repair it in place"
@@ -267,9 +275,20 @@ def write_copy(repair_: Repair, target: Path, *, force: bool = False) -> None:
 
 
 def repaired(repair_: Repair) -> Iterator[bytes]:
-    """The bytes of the repaired session, decompressed, chunk by chunk."""
-    with repair_.piped or open_source(repair_.path) as source:
+    """The bytes of the repaired session, decompressed, chunk by chunk.
+
+    Raises StalePlanError where the session changed since it was read.
+    """
+    with _opened_again(repair_) as source:
         yield from EditedSource(source, repair_.outcome.edits).chunks()
+
+
+def _opened_again(repair_: Repair) -> FileSource:
+    source = repair_.piped or open_source(repair_.path)
+    if repair_.files and not repair_.files[0].before.same_file(source.opened):
+        source.close()
+        raise _stale(repair_.files[0].path)
+    return source
 
 
 def _home_format(path: Path) -> Format | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -52,6 +53,11 @@ def safe(text: str) -> str:
     if text.isprintable() and not any(c in _BLANK_LETTERS for c in text):
         return text
     return "".join(_visible(c) for c in text)
+
+
+def quoted(path: object) -> str:
+    """A path as one word of a shell, in a command that a person is told to run."""
+    return safe(shlex.quote(str(path)))
 
 
 def _visible(char: str) -> str:

@@ -122,6 +122,46 @@ def test_apply_and_undo(tmp_path, home):
         api.undo(str(path))
 
 
+MANY = jsonl(prompt(1, None), *(prompt(n, n - 1) for n in range(2, 1100))) + b'{"cut'
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("way", ["append", "rename"])
+def test_a_file_that_changes_while_it_is_read_gets_no_plan(tmp_path, packed, way):
+    """Edits for bytes that are gone must never meet those that came instead."""
+    path = put(tmp_path / "s.jsonl", gzip.compress(MANY) if packed else MANY)
+
+    end = gzip.compress(b'":1}\n') if packed else b'":1}\n'
+
+    def write(_):
+        if way == "append":
+            with path.open("ab") as handle:
+                handle.write(end)
+        else:
+            put(tmp_path / "new", path.read_bytes() + end).rename(path)
+
+    with pytest.raises(StalePlanError):
+        api.repair(path, progress=write)
+
+
+def test_a_copy_is_of_the_bytes_it_saw(tmp_path):
+    """A session that changed since it was read is not copied with edits made for others."""
+    path = put(tmp_path / "s.jsonl", DAMAGED)
+    planned = api.repair(path)
+    path.write_bytes(DAMAGED + b"x")
+    with pytest.raises(StalePlanError):
+        api.write_copy(planned, tmp_path / "copy.jsonl")
+    with pytest.raises(StalePlanError):
+        list(api.repaired(planned))
+    assert not (tmp_path / "copy.jsonl").exists()
+
+
+def test_an_empty_path_is_no_folder():
+    """What a script's unset variable gives must not mean the current folder."""
+    with pytest.raises(UsageError, match="empty"):
+        list(api.find([""]))
+
+
 def test_a_plan_is_for_the_bytes_it_saw(tmp_path):
     """A file that changed since is left alone."""
     path = put(tmp_path / "s.jsonl", DAMAGED)

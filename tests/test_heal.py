@@ -82,3 +82,9 @@ def test_decode_is_strict():
     for raw in (b"NaN", b"[1,]", b'"\x01"', b'"\xff"', rb'"\ud83c"'):
         with pytest.raises(json.JSONDecodeError):
             decode(raw)
+
+
+def test_an_integer_of_any_length_is_sound():
+    """Python reads no more than 4,300 digits at once; JSON has no such limit."""
+    _, defects = heal(b'{"a":7,"n":' + b"7" * 5000 + b"}", 0)
+    assert defects == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sesstool.text import elide, safe, structure, width
+from sesstool.text import elide, quoted, safe, structure, width
 
 RECORD = json.dumps(
     {
@@ -151,3 +151,8 @@ def test_structure_never_fails(raw, start, length, max_width, show_text):
     assert safe(line) == line
     assert 0 <= first < last <= width(line)
     assert width(line) <= max(max_width, 4)
+
+
+def test_a_path_in_a_command_is_one_word():
+    """A file's name never runs as a command when a person pastes what is shown."""
+    assert quoted("$(id) x.jsonl") == "'$(id) x.jsonl'"

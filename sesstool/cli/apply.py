@@ -9,7 +9,7 @@ import click
 from sesstool import api
 from sesstool.cli.common import Common, common, out_stream
 from sesstool.report.base import count
-from sesstool.text import safe
+from sesstool.text import quoted, safe
 
 
 @click.command("apply")
@@ -30,7 +30,7 @@ def command(shared: Common, plan: Path, write: bool, no_undo: bool, ignore_live:
         for title in file.titles:
             out_stream().write(f"  {safe(title)}\n".encode())
     if not write:
-        shared.note(f"next: sesstool apply --write {plan}")
+        shared.note(f"next: sesstool apply --write {quoted(plan)}")
         return int(any(loaded.files))
     for done in api.apply(loaded, ignore_live=ignore_live, keep_undo=not no_undo):
         undo = f"; undo: sesstool undo {done.undo_id}" if done.undo_id else ""

@@ -19,7 +19,7 @@ from sesstool.text import safe
 P = ParamSpec("P")
 Command = Callable[P, int | None]
 
-_WORST_FIRST = (70, 6, 5, 4, 3, 1, 0)
+_WORST_FIRST = (70, 6, 5, 4, 3, 2, 1, 0)
 _PROGRESS_AFTER = 0.5
 _SETTINGS = "sesstool.settings"
 

@@ -13,6 +13,7 @@ from sesstool.cli.streams import piped, tell, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import NotASessionError, SesstoolError, UsageError
 from sesstool.findings import Severity
+from sesstool.text import quoted
 
 
 @click.command("repair")
@@ -97,7 +98,7 @@ def command(
         document(told)
     if save_plan is not None and not write:
         api.plan_of(planned).save(save_plan)
-        shared.note(f"next: sesstool apply {save_plan}")
+        shared.note(f"next: sesstool apply {quoted(save_plan)}")
     code = worst(codes)
     return 0 if exit_zero and code == 1 else code
 

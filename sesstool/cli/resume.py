@@ -15,7 +15,7 @@ from sesstool.cli.validate import format_option
 from sesstool.findings import Finding
 from sesstool.report.base import count
 from sesstool.report.json import finding_json
-from sesstool.text import safe
+from sesstool.text import quoted, safe
 
 
 @click.command("resume")
@@ -34,7 +34,7 @@ def command(shared: Common, path: str, format_name: str | None) -> int:
     with destination(shared) as out:
         out.write(text.encode())
     if report.losses or report.refusals:
-        shared.note(f"next: sesstool repair {path}")
+        shared.note(f"next: sesstool repair {quoted(path)}")
     return int(bool(report.losses or report.refusals or report.sent < report.present))
 
 

@@ -13,7 +13,7 @@ from sesstool.text import safe
 
 @click.command("undo")
 @common("text")
-@click.argument("target", default="", metavar="[PATH|ID]")
+@click.argument("target", default=None, metavar="[PATH|ID]")
 @click.option("--list", "show_list", is_flag=True, help="List what can be undone.")
 @click.option("--show-cut", is_flag=True, help="Print the bytes that a write cut (session text!).")
 @click.option("--purge", is_flag=True, help="Forget an entry (or all with --yes), with its bytes.")
@@ -21,7 +21,7 @@ from sesstool.text import safe
 @click.option("--ignore-live", is_flag=True, help="Write even while a writer has the file open.")
 def command(
     shared: Common,
-    target: str,
+    target: str | None,
     show_list: bool,
     show_cut: bool,
     purge: bool,
@@ -33,20 +33,22 @@ def command(
     Without a target the newest write of all is taken back. A file that changed since is left
     alone, and both hashes are shown.
     """
+    if target == "":
+        raise UsageError("the target is empty", hint="leave it out for the newest write of all")
     state = api.state_folder()
     if show_list:
         for entry in journal.entries(state):
             line = f"{entry.id}  {entry.made}  {entry.state}  {entry.command}  {entry.path}"
             out_stream().write(f"{safe(line)}\n".encode())
     elif show_cut:
-        _cut(target)
+        _cut(target or "")
     elif purge:
         if not target and not yes:
             raise UsageError("purge all entries?", hint="give an id, or --yes for all of them")
-        gone = journal.purge(state, target or None)
+        gone = journal.purge(state, target)
         shared.note(f"purged: {', '.join(gone) or 'nothing'}")
     else:
-        entry = api.undo(target, ignore_live=ignore_live)
+        entry = api.undo(target or "", ignore_live=ignore_live)
         shared.note(f"{entry.path}: put back as before {entry.command} {entry.id}")
     return 0
 

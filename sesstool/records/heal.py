@@ -97,11 +97,16 @@ def heal(raw: bytes, start: int) -> tuple[Any, list[Defect]]:
             value = {}
             defects.append(Defect(Kind.TOO_DEEP, 0, len(text)))
         else:
-            value = json.loads(healed)
+            value = json.loads(healed, parse_int=_integer)
     if nul:
         back = _uncut(nul.edits)
         defects = [nul, *(_moved(d, back) for d in defects)]
     return value, [_moved(d, lambda at: at + start) for d in defects]
+
+
+def _integer(digits: str) -> float:
+    # int() refuses more than 4,300 digits, and JSON has no such limit.
+    return int(digits) if len(digits) < 4000 else float(digits)
 
 
 def _moved(defect: Defect, to: Callable[[int], int]) -> Defect:

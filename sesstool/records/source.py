@@ -74,16 +74,27 @@ class Source(Protocol):
 
 
 class FileSource:
-    """A source on top of an open seekable file. Use `open_source` to get one."""
+    """A source on top of an open seekable file. Use `open_source` to get one.
 
-    def __init__(self, name: str, path: Path | None, handle: IO[bytes], codec: str) -> None:
+    `opened` is what the file at `path` was when it was opened.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: Path | None,
+        handle: IO[bytes],
+        codec: str,
+        opened: os.stat_result | None = None,
+    ) -> None:
         """Take over an open file; it is closed with the source."""
         self.name = name
         self.path = path
         self.codec = codec
         self._handle = handle
-        self.opened = os.fstat(handle.fileno())
-        self.size = self.opened.st_size
+        held = os.fstat(handle.fileno())
+        self.opened = opened or held
+        self.size = held.st_size
 
     def read(self, start: int, end: int) -> bytes:
         """See `Source.read`."""
@@ -165,7 +176,8 @@ def open_source(path: Path | str) -> FileSource:
         # O_NONBLOCK: a named pipe must be refused, not waited for.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         handle = os.fdopen(descriptor, "rb")
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        opened = os.fstat(descriptor)
+        if not stat.S_ISREG(opened.st_mode):
             handle.close()
             raise InputError(
                 f"cannot read {path}: it is no regular file", hint="pipe its bytes in and give -"
@@ -174,8 +186,8 @@ def open_source(path: Path | str) -> FileSource:
     except OSError as error:
         raise InputError(f"cannot open {path}: {_reason(error)}") from error
     if magic.startswith(_GZIP_MAGIC) or magic == _ZSTD_MAGIC:
-        return _spooled(str(path), path, handle)
-    return FileSource(str(path), path, handle, "")
+        return _spooled(str(path), path, handle, opened)
+    return FileSource(str(path), path, handle, "", opened)
 
 
 def fingerprint(path: Path) -> Fingerprint:
@@ -216,7 +228,9 @@ def compress(chunks: Iterator[bytes], codec: str) -> Iterator[bytes]:
         yield writer.flush()
 
 
-def _spooled(name: str, path: Path | None, raw: BufferedReader) -> FileSource:
+def _spooled(
+    name: str, path: Path | None, raw: BufferedReader, opened: os.stat_result | None = None
+) -> FileSource:
     """A source that holds the decompressed bytes of `raw` in an unlinked temporary file."""
     spool = tempfile.TemporaryFile()  # noqa: SIM115 - the source closes it
     head = raw.peek(4)
@@ -247,7 +261,7 @@ def _spooled(name: str, path: Path | None, raw: BufferedReader) -> FileSource:
         if path is not None:
             raw.close()
     spool.flush()
-    return FileSource(name, path, spool, codec)
+    return FileSource(name, path, spool, codec, opened)
 
 
 def _pour_zst(raw: IO[bytes], spool: IO[bytes]) -> None:
