@@ -15,8 +15,7 @@ import pytest
 
 import sesstool
 from sesstool import config
-from sesstool.checks.engine import examine  # noqa: F401 - fills the table of rules
-from sesstool.checks.rule import RULES
+from sesstool.checks.engine import RULES
 from sesstool.cli import main
 from sesstool.formats.registry import FORMATS
 

@@ -101,6 +101,17 @@ def test_commands_on_deep_values(command, tmp_path, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_repair_that_leaves_nothing(tmp_path):
+    """A file that holds only what must go can be repaired: what went comes back by undo."""
+    path = tmp_path / "talk.jsonl"
+    data = jsonl(tells("gone"))
+    path.write_bytes(data)
+    assert run(["repair", "--write", "--format", "openai-chat", str(path)]) == 1
+    assert path.read_bytes() == b""
+    assert run(["undo", str(path)]) == 0
+    assert path.read_bytes() == data
+
+
 @pytest.mark.parametrize("part", [b"caf\xc3\0\xa9", b"\\\0n", b"\\u00\0e9", b"\0x"])
 def test_nul_bytes_inside_a_character_or_an_escape(part):
     """NUL bytes that part a character or an escape leave it whole when they go."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from sesstool.checks import bytes as byte_rules
 from sesstool.checks import content, conversation, graph, json, meta, tools
 from sesstool.checks.context import Context, Options
+from sesstool.checks.rule import RULES
 from sesstool.checks.schema import SchemaChecks
 from sesstool.errors import NotASessionError
 from sesstool.findings import Applicability, FileReport, Finding, Fix
@@ -21,6 +22,9 @@ from sesstool.model.session import Session, open_session, path_of
 from sesstool.records.heal import Kind
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
+
+__all__ = ["RULES", "Progress", "examine"]
+"""RULES is offered here because here it is full: each family enters its rules on import."""
 
 # Faults around a record, which leave its own bytes strict JSON.
 _AROUND = frozenset({Kind.BOM, Kind.CRLF, Kind.NO_NEWLINE, Kind.GLUED, Kind.ARRAY})
@@ -50,7 +54,7 @@ def examine(
     offsets. The session is None for an empty file. Raises NotASessionError.
     """
     if source.size == 0:
-        return None, _empty(source)
+        return None, _empty(source, format_name)
     session = open_session(source, format_name)
     context = Context(session, options)
     run = _Run(context, schema)
@@ -77,14 +81,14 @@ def examine(
     return session, report
 
 
-def _empty(source: Source) -> FileReport:
+def _empty(source: Source, format_name: str) -> FileReport:
     from sesstool.formats.registry import FORMATS  # noqa: PLC0415 - only for empty files
 
     path = source.path
     sound = path is not None and any(form.empty_is_sound(path) for form in FORMATS)
     session = Session(source, FORMATS[0], "")
     finding = byte_rules.empty_file(Context(session, Options()), sound=sound)
-    return FileReport(path_of(source), "", "the file is empty", 0, 0, (finding,))
+    return FileReport(path_of(source), format_name, "the file is empty", 0, 0, (finding,))
 
 
 class _Run:

@@ -6,8 +6,8 @@ import json
 
 import click
 
-from sesstool.checks import engine  # noqa: F401 - importing the checks fills the table
-from sesstool.checks.rule import RULES, find
+from sesstool.checks.engine import RULES
+from sesstool.checks.rule import find
 from sesstool.cli.common import Common, common, out_stream
 
 

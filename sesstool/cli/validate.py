@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from sesstool import api
-from sesstool.checks.rule import RULES
+from sesstool.checks.engine import RULES
 from sesstool.cli.common import Codes, Common, common, worst
 from sesstool.cli.snippets import snippets
 from sesstool.cli.streams import destination, piped, tell, watched
