@@ -122,7 +122,7 @@ def _by_id(name: str) -> Path:
 
 def validate(
     path: Path | str,
-    options: Options = Options(),  # noqa: B008 - frozen
+    options: Options = Options(),
     *,
     format_name: str = "",
     schema: RecordValidator | None = None,
@@ -144,8 +144,8 @@ def validate(
 
 def repair(
     path: Path | str,
-    options: Options = Options(),  # noqa: B008 - frozen
-    choice: Choice = Choice(),  # noqa: B008 - frozen
+    options: Options = Options(),
+    choice: Choice = Choice(),
     *,
     format_name: str = "",
     progress: Progress | None = None,

@@ -89,7 +89,7 @@ def read(data: bytes, name: str = "session.jsonl", format_name: str = "") -> Ses
 
 def look(
     data: bytes,
-    options: Options = Options(),  # noqa: B008 - frozen
+    options: Options = Options(),
     name: str = "session.jsonl",
     **more: Any,
 ) -> FileReport:
@@ -106,7 +106,7 @@ def plan(
     *flags: str,
     unsafe: bool = False,
     select: tuple[str, ...] = (),
-    options: Options = Options(),  # noqa: B008 - frozen
+    options: Options = Options(),
     name: str = "session.jsonl",
 ) -> Outcome:
     """The repair of some bytes."""
@@ -254,3 +254,11 @@ def asks(*call_ids: str, arguments: str = "{}") -> dict[str, Any]:
 
 def tells(call_id: str, words: str = "seen") -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": words}
+
+
+CALL = [prompt(1, None), answer(2, 1, use("a"))]
+TURN = [
+    prompt(1, None),
+    answer(2, 1, use("a"), turn="m"),
+    answer(3, 2, use("b"), turn="m"),
+]

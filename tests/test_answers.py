@@ -7,6 +7,8 @@ import json
 import pytest
 
 from tests.conftest import (
+    CALL,
+    TURN,
     answer,
     asks,
     blocks,
@@ -28,12 +30,6 @@ from tests.conftest import (
     use,
 )
 
-CALL = [prompt(1, None), answer(2, 1, use("a"))]
-TURN = [
-    prompt(1, None),
-    answer(2, 1, use("a"), turn="m"),
-    answer(3, 2, use("b"), turn="m"),
-]
 ROLL = [meta(0), says("user", "tide?", 1), runs("a", 2)]
 
 

@@ -8,9 +8,11 @@ from sesstool.checks.context import Options
 from sesstool.errors import WriteError
 from sesstool.repair import planner
 from tests.conftest import (
+    CALL,
     ROLLOUT,
     SESSION,
     THREAD,
+    TURN,
     answer,
     asks,
     blocks,
@@ -38,13 +40,6 @@ from tests.conftest import (
     uid,
     use,
 )
-
-CALL = [prompt(1, None), answer(2, 1, use("a"))]
-TURN = [
-    prompt(1, None),
-    answer(2, 1, use("a"), turn="m"),
-    answer(3, 2, use("b"), turn="m"),
-]
 
 
 def test_a_lost_codex_message_is_rebuilt():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,7 +117,7 @@ class Dependent(Protocol):
         ...
 
 
-class Format:
+class Format(ABC):
     """All that is known of one agent's session files.
 
     `pairing` tells where results must stand: "direct" right behind the message with the calls,
@@ -138,28 +139,29 @@ class Format:
     waits: frozenset[str] = frozenset()
     harmless: frozenset[str] = frozenset()
 
+    @abstractmethod
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """How likely these records, taken from all over a file, are of this format."""
-        raise NotImplementedError
 
+    @abstractmethod
     def meaning(self, value: dict[str, Any]) -> Meaning:
         """What a decoded record means. Takes any object, however wrong its fields."""
-        raise NotImplementedError
 
     def tracker(self, path: Path | None) -> Tracker:
         """A fresh follower for one file."""
         return Tracker()
 
     def answer(self, question: Question) -> bytes:
-        """The record, without line end, that answers a call."""
-        raise NotImplementedError
+        """The record, without line end, that answers a call; only repairable formats have one."""
+        raise NotImplementedError(f"{self.name} is not repairable")
 
     def prompt(self, beside: dict[str, Any], record_id: str, words: str) -> bytes:
         """A root record, without line end, that says `words` in a person's place.
 
-        `beside` is a record of the same session to take the envelope from.
+        `beside` is a record of the same session to take the envelope from. Only linked formats
+        have one: in a list of messages no lost record leaves a name behind.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name} is not linked")
 
     def kept(self, value: dict[str, Any]) -> Iterable[str]:
         """The ids of the records that a compaction record keeps beside its summary."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sesstool.formats.base import Format, Question, Score, blocks, mapping, share, text
+from sesstool.formats.base import Format, Score, blocks, mapping, share, text
 from sesstool.formats.events import Meaning, Unknown
 
 _ITEMS = frozenset({"message", "reasoning", "function_call", "function_call_output"})
@@ -35,10 +35,6 @@ class Named(Format):
     def meaning(self, value: dict[str, Any]) -> Meaning:
         """See `Format.meaning`: nothing is known of it."""
         return Meaning([Unknown("", text(value.get("type")))])
-
-    def answer(self, question: Question) -> bytes:
-        """Never called: such sessions are not repaired."""
-        raise NotImplementedError
 
 
 def _qwen(value: dict[str, Any]) -> bool:
