@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,6 +47,7 @@ __all__ = [
     "apply",
     "find",
     "plan_of",
+    "reopened",
     "repair",
     "repaired",
     "resume",
@@ -220,9 +222,15 @@ def apply(
 ) -> list[Applied]:
     """Do what a plan says, file by file. Raises StalePlanError, LiveSessionError, WriteError.
 
-    Files that are in use are looked for before the first is changed.
+    Files that are in use, or are not those that the plan was made for, are looked for before
+    the first is changed.
     """
     folder = state or state_folder()
+    if len(plan.files) > 1:
+        for file in plan.files:
+            if fingerprint(file.path).sha256 != file.before.sha256:
+                message = f"{file.path} has changed since the plan was made"
+                raise StalePlanError(message, hint="nothing was changed: make the plan again")
     if not ignore_live:
         for file in plan.files:
             _refuse_live(file.path)
@@ -265,7 +273,7 @@ def write_copy(repair_: Repair, target: Path, *, force: bool = False) -> None:
     A compressed session stays compressed. Raises WriteError, also where the target exists and
     `force` is not given, and StalePlanError where the session changed since it was read.
     """
-    with _opened_again(repair_) as source:
+    with reopened(repair_) as source:
         if source.path is not None and target.exists() and source.path.samefile(target):
             raise UsageError(
                 f"{target} is the session itself", hint="use --write to repair it in place"
@@ -279,16 +287,20 @@ def repaired(repair_: Repair) -> Iterator[bytes]:
 
     Raises StalePlanError where the session changed since it was read.
     """
-    with _opened_again(repair_) as source:
+    with reopened(repair_) as source:
         yield from EditedSource(source, repair_.outcome.edits).chunks()
 
 
-def _opened_again(repair_: Repair) -> FileSource:
-    source = repair_.piped or open_source(repair_.path)
-    if repair_.files and not repair_.files[0].before.same_file(source.opened):
-        source.close()
-        raise _stale(repair_.files[0].path)
-    return source
+@contextmanager
+def reopened(repair_: Repair) -> Iterator[FileSource]:
+    """The bytes that a repair was planned for. Raises StalePlanError where they changed."""
+    if repair_.piped:
+        yield repair_.piped
+        return
+    with open_source(repair_.path) as source:
+        if repair_.files and not repair_.files[0].before.same_file(source.opened):
+            raise _stale(repair_.files[0].path)
+        yield source
 
 
 def _home_format(path: Path) -> Format | None:

@@ -153,6 +153,8 @@ def test_a_copy_is_of_the_bytes_it_saw(tmp_path):
         api.write_copy(planned, tmp_path / "copy.jsonl")
     with pytest.raises(StalePlanError):
         list(api.repaired(planned))
+    with pytest.raises(StalePlanError), api.reopened(planned):
+        pass
     assert not (tmp_path / "copy.jsonl").exists()
 
 
@@ -170,6 +172,16 @@ def test_a_plan_is_for_the_bytes_it_saw(tmp_path):
     with pytest.raises(StalePlanError):
         api.apply(plan)
     assert path.read_bytes() == DAMAGED + b"x"
+
+
+def test_a_plan_of_several_files_is_for_all_of_them(tmp_path):
+    """Where one of the files has changed since, none is written."""
+    paths = [put(tmp_path / name, DAMAGED) for name in ("a.jsonl", "b.jsonl")]
+    plan = api.plan_of(map(api.repair, paths))
+    put(paths[1], DAMAGED + b"x")
+    with pytest.raises(StalePlanError):
+        api.apply(plan)
+    assert paths[0].read_bytes() == DAMAGED
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,9 @@ def test_a_foreign_file_is_no_plan(text, tmp_path):
     ("key", "value"),
     [("edits", [{"start": 5, "end": 2, "text": "", "content": False}]),
      ("edits", [{"start": 1, "end": 2, "text": "*", "content": False}]),
+     ("edits", [{"start": float("inf"), "end": 2, "text": "", "content": False}]),
      ("before", {"size": 3}),
+     ("mode", 0o4755),
      ("path", 7)],
 )  # fmt: skip
 def test_a_damaged_plan_is_refused(plan, tmp_path, key, value):

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import resource
+import signal
 import stat
 import subprocess
 import sys
@@ -392,3 +393,36 @@ def test_a_file_that_was_made_read_only_stays_as_it_is(session, state, edits, re
     with pytest.raises(WriteError, match="permission denied"):
         apply(plan_for(session, edits), state)
     assert session.read_bytes() == ORIGINAL != result
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_until_the_write_is_recorded(session, state, monkeypatch, number):
+    """One that comes when the bytes are written stops the run behind the journal and the log."""
+    put = transact._put
+    recorded = []
+
+    def interrupted(*arguments):
+        put(*arguments)
+        signal.raise_signal(number)
+
+    def stop(*_):
+        recorded.extend((entry.id, entry.state) for entry in undo.entries(state))
+        recorded.extend(line["undo"] for line in log.read(state))
+
+    monkeypatch.setattr(transact, "_put", interrupted)
+    before = signal.signal(number, stop)
+    try:
+        done = apply(plan_for(session, [Edit(0, 1)]), state)
+    finally:
+        signal.signal(number, before)
+    assert recorded == [(done.undo_id, undo.State.DONE), done.undo_id]
+
+
+def test_a_log_that_cannot_be_written_is_told_before_the_write(session, state):
+    """No change is made that the log could not hold."""
+    (state / log.NAME).mkdir(parents=True)
+    before = look(session)
+    with pytest.raises(WriteError, match="audit log"):
+        apply(plan_for(session, [Edit(0, 1)]), state)
+    assert look(session) == before
+    assert list(undo.entries(state)) == []

@@ -1,5 +1,6 @@
 """Putting back what a change replaced."""
 
+import errno
 import gzip
 import json
 import os
@@ -326,9 +327,13 @@ def test_a_change_and_its_undo_are_in_the_audit_log(session, state):
     assert log.verify(state) == []
 
 
-def test_a_change_that_the_audit_log_cannot_take_is_told(session, state):
-    """The file is changed by then, and the error says so."""
-    (state / log.NAME).mkdir(parents=True)
+def test_a_change_that_the_audit_log_cannot_take_is_told(session, state, monkeypatch):
+    """Where the log fails behind the write, the file is changed, and the error says so."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(log, "_write", full)
     with pytest.raises(WriteError, match="was changed, but cannot add to the audit log"):
         change(session, state)
     assert session.read_bytes() == b"one\ntwo\nthree\n"

@@ -13,6 +13,7 @@ import json
 import os
 import platform
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,16 +46,29 @@ class Change:
     undo: str = ""
 
 
+def ready(state: Path) -> None:
+    """Raise WriteError where no line could be added: a change must not come before its line."""
+    with _held(state) as path:
+        os.close(_opened(path))
+
+
 def append(state: Path, change: Change) -> None:
     """Add one line for a change, and return when it is on disk.
 
     Raises WriteError, which leaves the log as it was.
     """
+    with _held(state) as path:
+        _append(path, change)
+
+
+@contextmanager
+def _held(state: Path) -> Iterator[Path]:
+    """The log's path, while no other process adds to it."""
     path = state / NAME
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(state / "audit.lock", timeout=_WAIT, mode=0o600):
-            _append(path, change)
+            yield path
     except (OSError, Timeout) as error:
         raise WriteError(
             f"cannot add to the audit log {path}: {_reason(error)}",
@@ -97,8 +111,7 @@ def verify(state: Path) -> list[str]:
 
 def _append(path: Path, change: Change) -> None:
     """Write the line that continues the chain. The caller holds the lock."""
-    new = not path.exists()
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    descriptor = _opened(path)
     try:
         size = os.fstat(descriptor).st_size
         start = max(size - _TAIL, 0)
@@ -114,13 +127,17 @@ def _append(path: Path, change: Change) -> None:
             raise
     finally:
         os.close(descriptor)
-    if new and os.name != "nt":
+    if not size and os.name != "nt":
         # The name of a new file is on disk only when its folder is.
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
 
 
 def _write(descriptor: int, line: bytes) -> None:

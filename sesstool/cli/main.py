@@ -144,6 +144,8 @@ def run(arguments: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
+        click.echo("sesstool: interrupted; no session is half written", err=True)
+        click.echo("sesstool: hint: sesstool undo --list shows what was written", err=True)
         return 130
     except BrokenPipeError:
         _close_stdout()

@@ -7,14 +7,12 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 from sesstool import api
 from sesstool.cli.common import Common, out_stream
 from sesstool.findings import Applicability, Finding, Severity
-from sesstool.records.source import EditedSource, open_source
+from sesstool.records.source import EditedSource
 from sesstool.report.base import count
 from sesstool.report.json import finding_json
 from sesstool.text import quoted, safe
@@ -113,9 +111,9 @@ def document(sessions: Sequence[dict[str, Any]]) -> None:
     out_stream().write(json.dumps(value, indent=2).encode() + b"\n")
 
 
-def unified(path: Path | str, repair: api.Repair) -> None:
+def unified(repair: api.Repair) -> None:
     """Print the change as a unified diff of lines; what a terminal would act on is made visible."""
-    with nullcontext(repair.piped) if repair.piped else open_source(path) as source:
+    with api.reopened(repair) as source:
         edited = EditedSource(source, repair.outcome.edits)
         before = source.read(0, source.size).split(b"\n")
         after = edited.read(0, edited.size).split(b"\n")

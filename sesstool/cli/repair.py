@@ -72,7 +72,7 @@ def command(
                     path, options, choice, format_name=format_name or "", progress=advance
                 )
             if diff:
-                unified(path, repair)
+                unified(repair)
             done: list[api.Applied] = []
             if shared.output is not None:
                 _copy(shared, repair, force=force, several=len(targets) > 1)

@@ -14,6 +14,9 @@ from sesstool.records.source import Fingerprint
 from sesstool.records.write import create
 
 SCHEMA_VERSION = 1
+_PERMISSIONS = 0o777
+# What decoding raises for a file that is no plan.
+_DAMAGED = (ArithmeticError, ValueError, TypeError, LookupError, RecursionError, OverlapError)
 _AGAIN = "make the plan again, with repair --save-plan"
 
 
@@ -76,7 +79,7 @@ class Plan:
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
             raise UsageError(f"cannot read the plan {path}: {reason}", hint=_AGAIN) from error
-        except (ValueError, TypeError, LookupError, RecursionError, OverlapError) as error:
+        except _DAMAGED as error:
             raise UsageError(
                 f"cannot read the plan {path}: it is damaged, or no plan of sesstool", hint=_AGAIN
             ) from error
@@ -104,6 +107,8 @@ def _encoded(file: FilePlan) -> dict[str, Any]:
 
 def _decoded(value: dict[str, Any]) -> FilePlan:
     mode = value["mode"]
+    if mode is not None and mode & ~_PERMISSIONS:
+        raise ValueError("a repair sets nothing but who may read, write and run")
     return FilePlan(
         Path(value["path"]),
         Fingerprint(**value["before"]),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,8 +82,9 @@ def apply_file(
 
     `state` is the folder of the undo journal and the audit log, `recent_seconds` how recent
     a write makes the session live, and `writer` a further check for that. A plan that has
-    nothing to do does nothing. Raises StalePlanError, LiveSessionError, InputError and
-    WriteError; the file is then as before, or the message says that it is not.
+    nothing to do does nothing. A signal to stop waits for the end of a write. Raises
+    StalePlanError, LiveSessionError, InputError and WriteError; the file is then as before, or
+    the message says that it is not.
     """
     path = real_path(plan.path)
     if not plan:
@@ -95,7 +98,8 @@ def apply_file(
             )
         if not ignore_live:
             _refuse_live(path, recent_seconds, writer)
-        with open_source(path) as source:
+        log.ready(state)
+        with open_source(path) as source, _uninterrupted():
             spans = _spans(plan, source)
             result = _planned(plan, source, now, spans, keep_undo=keep_undo)
             entry = None
@@ -114,11 +118,11 @@ def apply_file(
                     findings=plan.findings,
                 )
             _put(path, now, result, source, _edited(source, plan.edits))
-        if entry:
-            journal.finish(entry)
-        undo_id = entry.id if entry else ""
-        change = log.Change(command, str(path), now.sha256, result.sha256, plan.findings, undo_id)
-        _note(state, change)
+            if entry:
+                journal.finish(entry)
+            undo_id = entry.id if entry else ""
+            what = (command, str(path), now.sha256, result.sha256, plan.findings, undo_id)
+            _note(state, log.Change(*what))
     cut = sum(span.end - span.start for span in spans)
     return Applied(path, undo_id, now.size, result.size, cut, result.at is not None)
 
@@ -151,13 +155,14 @@ def undo(
             )
         if not ignore_live:
             _refuse_live(path, recent_seconds, writer)
-        with open_source(path) as source:
+        log.ready(state)
+        with open_source(path) as source, _uninterrupted():
             result = _put_back(entry, source, now)
             entry = journal.finish(entry, State.UNDOING)
             _put(path, now, result, source, journal.restored(entry, source))
-        entry = journal.finish(entry, State.UNDONE)
-        change = log.Change("undo", str(path), now.sha256, result.sha256, entry.findings, entry.id)
-        _note(state, change)
+            entry = journal.finish(entry, State.UNDONE)
+            what = ("undo", str(path), now.sha256, result.sha256, entry.findings, entry.id)
+            _note(state, log.Change(*what))
     return entry
 
 
@@ -184,6 +189,26 @@ def _locked(state: Path, path: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let a signal to stop wait until the bytes, the journal and the log say the same."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals come to the main thread only
+        return
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda n, _: came.append(n))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+        for late in came:
+            signal.raise_signal(late)
 
 
 def _refuse_live(path: Path, recent_seconds: float | None, writer: WriterCheck | None) -> None:
