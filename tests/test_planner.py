@@ -252,6 +252,19 @@ def test_a_lost_first_message_is_named():
     assert "lost" in first["message"]["content"]
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [{"type": "thinking", "thinking": "b", "signature": "[REDACTED]"}, None],
+    ids=["C602", "C601"],
+)
+def test_what_hangs_from_a_record_that_goes_hangs_from_its_parent(bad):
+    """Not from the record before it in the file, which may be of another branch."""
+    refused = answer(4, 1, bad or {"type": "text", "text": ""})
+    records = [prompt(1, None), prompt(2, 1), answer(3, 2), refused, prompt(5, 2), answer(6, 4)]
+    kept = loads(mend(jsonl(*records)))
+    assert kept == [*records[:3], records[4], answer(6, 1)]
+
+
 def test_thinking_goes_whole_and_the_rest_stays():
     """A block whose signature is none is cut; the signed one keeps its bytes."""
     good = {"type": "thinking", "thinking": "a", "signature": "bWFkZSB1cA=="}

@@ -104,6 +104,7 @@ class _Run:
         self._separators = 0
         self._separated: Place | None = None
         self._left_over = False
+        self._refused: list[Place] = []
 
     def findings(self, progress: Progress | None) -> Iterator[Finding]:
         """All findings but those about the file itself, in no order."""
@@ -115,6 +116,7 @@ class _Run:
             yield from self._defects(record)
             if meaning is not None:
                 yield from self._record(record, meaning, deep=deep)
+        yield from self._content()
         yield from self._bytes.finish()
         yield from self._schema.finish()
         if self._separated is not None:
@@ -152,13 +154,25 @@ class _Run:
         found = list(content.check(self._context, record, meaning)) if deep else []
         if meaning.nested:
             found += conversation.check(self._context, record, meaning)
-        yield from found
         told = any(f.severity.value == "error" for f in found)
+        if found and self._context.session.graph is not None:
+            self._refused.append(Place(record.line, record.start, record.end))
+        else:
+            yield from found
         yield from self._schema.see(record, meaning, told=told)
         if self._context.options.thorough:
             twice = json.duplicate_key(self._context, record)
             if twice is not None:
                 yield twice
+
+    def _content(self) -> Iterator[Finding]:
+        """What hangs from a record that is taken out is known when all have been read."""
+        session = self._context.session
+        for place in self._refused:
+            value = session.value(place)
+            raw = session.source.read(place.start, place.end)
+            record = Record(place.line, place.start, place.end, raw, value)
+            yield from content.check(self._context, record, session.format.meaning(value))
 
     def _doubled(self) -> Iterator[Finding]:
         count = len(self._hashes)
