@@ -32,11 +32,12 @@ def paired(*records):
         "displaced": [(r.place.line, c.place.line) for r, c in pairing.displaced],
         "twins": [(c.place.line, first.place.line) for c, first in pairing.twins],
         "nameless": [(r.place.line, c.place.line) for r, c in pairing.nameless],
+        "undecided": [one.place.line for one in pairing.undecided],
     }
 
 
 def expect(calls, **more):
-    names = ("unanswered", "orphans", "duplicates", "displaced", "twins", "nameless")
+    names = ("unanswered", "orphans", "duplicates", "displaced", "twins", "nameless", "undecided")
     return {"calls": calls} | {name: [] for name in names} | more
 
 
@@ -101,7 +102,7 @@ CC = [
     ),
     pytest.param(
         [answer(2, 1, use("a"), use("b")), result(3, 2, "")],
-        expect(2, unanswered=[2, 2], orphans=[3]),
+        expect(2, undecided=[2, 2, 3]),
         id="nameless-of-two",
     ),
     pytest.param(

@@ -319,6 +319,65 @@ def test_another_notation_is_left_alone():
     assert mend(data, unsafe=True) == data
 
 
+@pytest.mark.parametrize(
+    ("data", "left"),
+    [
+        pytest.param(
+            jsonl(CALL[0])
+            + b"{'uuid': '"
+            + str(uid(2)).encode()
+            + b"', 'type': 'user'}\n"
+            + jsonl(prompt(3, 2)),
+            ["J206", "G501"],
+            id="parent",
+        ),
+        pytest.param(
+            jsonl(meta())
+            + b"{'type': 'response_item', 'payload': {'call_id': 'call_a'}}\n"
+            + jsonl(output("call_a")),
+            ["J206", "T402"],
+            id="call",
+        ),
+        pytest.param(
+            jsonl(asks("a")) + b"{'role': 'tool', 'tool_call_id': 'a', 'content': 'x'}\n",
+            ["T401", "J206"],
+            id="result",
+        ),
+    ],
+)
+def test_what_an_unread_line_holds_is_not_replaced(data, left):
+    """A line in another notation stays; what hangs from it waits until it is mended."""
+    report = look(data)
+    assert codes(report) == left
+    held = next(f for f in report.findings if f.code != "J206")
+    assert (held.severity.value, held.cause[:4]) == ("information", "J206")
+    assert mend(data) == data
+
+
+def test_results_that_nobody_can_tell_apart_are_left():
+    """Two results without ids behind two calls: nothing goes, and no answer is made up."""
+    nameless = {"role": "tool", "content": "x"}
+    data = jsonl(asks("a", "b"), nameless, nameless, said("user"))
+    assert codes(look(data)) == ["T401", "T401", "T409", "T409"]
+    assert mend(data) == data
+    one = jsonl(asks("a", "b"), nameless, tells("a"), said("user"))
+    assert loads(mend(one))[1]["tool_call_id"] == "b"
+
+
+def test_a_message_in_parts_is_not_told_twice():
+    """An event joins the texts of an item in its own way."""
+    parts = [{"type": "output_text", "text": t} for t in ("A", "B")]
+    told = item("message", role="assistant", content=parts)
+    assert codes(look(jsonl(meta(), told, event("agent_message", message="AB")))) == []
+
+
+def test_a_fork_by_reference_may_answer_its_parent():
+    """The call of a result may stand in the thread that a Codex fork goes on from."""
+    base = {"thread_id": THREAD, "end_ordinal_exclusive": 2, "end_byte_offset": 300}
+    report = look(jsonl(meta(history_base=base), output("a")))
+    assert [(f.code, f.severity.value) for f in report.findings] == [("T402", "information")]
+
+
 def test_a_late_result_in_a_tree_comes_back_to_its_call():
     """It moves behind its call in file and tree, and what hung from it closes the gap."""
     late = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sesstool.checks.rule import RULES
 from sesstool.findings import Applicability, Finding, Fix, Location, Severity
@@ -36,13 +36,15 @@ class Context:
     """A session under examination.
 
     `tokens` maps ids seen in fragments to the finding there; `fragments` are the byte offsets
-    of fragments, in order, with the findings about them.
+    of fragments, in order, with the findings about them. `unread` maps the words of lines that
+    stay, and that nobody could look into, to the finding there.
     """
 
     session: Session
     options: Options
     tokens: dict[bytes, str] = field(default_factory=dict)
     fragments: list[tuple[int, str]] = field(default_factory=list)
+    unread: dict[bytes, str] = field(default_factory=dict)
 
     def finding(
         self,
@@ -88,6 +90,17 @@ class Context:
                 break
         line = before[before.rfind(b"\n") + 1 :]
         return len(line.decode("utf-8", "replace")) + 1
+
+    def held(self, finding: Finding, name: str) -> Finding:
+        """The finding, but without a fix where an unread line may hold what it misses.
+
+        What such a line says comes back when it is mended: nothing may take its place.
+        """
+        key = self.unread.get(name.encode("utf-8", "surrogatepass"), "") if name else ""
+        if not key:
+            return finding
+        fix = manual("mend the line that holds it first") if finding.fix else None
+        return replace(finding, severity=Severity.INFORMATION, fix=fix, cause=key)
 
     def cause(self, name: str, between: tuple[int, int] = (0, 0)) -> str:
         """The finding about the fragment that took this id away, "" if there is none.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sesstool.checks.context import Context, manual
+from sesstool.checks.results import undecided
 from sesstool.findings import Finding
 from sesstool.formats.events import Meaning
 from sesstool.model.pairing import Pairing
@@ -27,6 +29,8 @@ def check(context: Context, record: Record, meaning: Meaning) -> Iterator[Findin
         if not call.place.pointer.startswith(last):
             message = f"call {call.id} ({call.name or 'a tool'}) has no result"
             yield context.finding("T401", call.place, message, fix=manual(_LEFT))
+    for one in pairing.undecided:
+        yield replace(undecided(context, one), fix=manual(_LEFT))
     for result in pairing.orphans:
         message = f"result for call {result.id}, which is not in the conversation"
         yield context.finding("T402", result.place, message, fix=manual(_LEFT))

@@ -35,6 +35,9 @@ _DOUBLED = ("G502", "G506")
 _TOKEN = re.compile(rb'"([A-Za-z0-9_-]{8,64})"')
 _SEPARATORS = (b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85")
 _TOKEN_LIMIT = 1 << 16
+# Lines that stay as they are and were not looked into, and what in them may be an id.
+_UNREAD = frozenset({Kind.LIST, Kind.OTHER_NOTATION, Kind.TOO_DEEP})
+_WORD = re.compile(rb"[^\s\"'`\\:,\[\]{}]{1,128}")
 
 Progress = Callable[[int], None]
 
@@ -132,7 +135,10 @@ class _Run:
     def _defects(self, record: Record) -> Iterator[Finding]:
         for defect in record.defects:
             if defect.kind in json.BY_KIND:
-                yield json.BY_KIND[defect.kind](self._context, record, defect)
+                found = json.BY_KIND[defect.kind](self._context, record, defect)
+                if defect.kind in _UNREAD:
+                    self._context.unread.update(dict.fromkeys(_WORD.findall(record.raw), found.key))
+                yield found
                 continue
             for finding in self._bytes.see(record, defect):
                 self._left_over = self._left_over or finding.code in _LEFT_OVER

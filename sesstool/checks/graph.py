@@ -49,6 +49,9 @@ def dangling_parent(context: Context, graph: Graph, row: int, parent: int) -> Fi
     missing = graph.lost[row]
     message = f"parent {missing} is not in the file" if missing else "the record names no parent"
     place = graph.place(row)
+    call = _own_call(context, graph, row)
+    if call >= 0 and (parent >= 0 or graph.live[call]):
+        parent = call
     if parent < 0:
         severity: Severity | None = Severity.INFORMATION
         fix = None
@@ -57,12 +60,12 @@ def dangling_parent(context: Context, graph: Graph, row: int, parent: int) -> Fi
             severity = None
     else:
         severity = None
-        parent = _own_call(context, graph, row, parent)
         message += f": older readers lose what stands before line {place.line}"
         fix = _hung(context, graph, row, parent)
     above = graph.place(parent).start if parent >= 0 else 0
     cause = context.cause(missing, (above, place.start)) if missing else ""
-    return context.finding("G501", place, message, fix=fix, severity=severity, cause=cause)
+    found = context.finding("G501", place, message, fix=fix, severity=severity, cause=cause)
+    return context.held(found, missing)
 
 
 def _hung(context: Context, graph: Graph, row: int, parent: int) -> Fix:
@@ -253,7 +256,8 @@ def lost_first_message(context: Context, graph: Graph, row: int) -> Finding:
     fix = safe("write a message in its place", [put_before(session.source, place.start, words)])
     cause = context.cause(graph.lost[row], (0, place.start))
     message = "the first message is lost: the talk begins with an answer"
-    return context.finding("G509", place, message, fix=fix, cause=cause)
+    found = context.finding("G509", place, message, fix=fix, cause=cause)
+    return context.held(found, graph.lost[row])
 
 
 @rule("G510", "lost-message", Severity.ERROR)
@@ -307,19 +311,19 @@ def check(context: Context) -> Iterator[Finding]:
         yield judge(context, graph, branch)
 
 
-def _own_call(context: Context, graph: Graph, row: int, before: int) -> int:
-    """The row of the call that a row's result answers, where it stands near; else `before`."""
+def _own_call(context: Context, graph: Graph, row: int) -> int:
+    """The row of the call that a row's result answers, where it stands near; else ROOT."""
     session = context.session
     if not graph.flags[row] & RESULT:
-        return before
+        return ROOT
     meaning = session.format.meaning(session.value(graph.place(row)))
     wanted = {e.id for e in meaning.events if type(e) is ToolResult}
-    for other in range(before, max(before - _NEAR, -1), -1):
+    for other in range(row - 1, max(row - _NEAR, -1), -1):
         if graph.flags[other] & CALL and graph.scope[other] == graph.scope[row]:
             events = session.format.meaning(session.value(graph.place(other))).events
             if any(type(e) is ToolCall and e.id in wanted for e in events):
                 return other
-    return before
+    return ROOT
 
 
 def _headless(graph: Graph) -> int:

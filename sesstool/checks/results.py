@@ -26,7 +26,8 @@ _STAYS = "mend the line of its call first: it stands on the next line already"
 def orphan_result(context: Context, result: Result) -> Finding:
     """A tool result answers no call.
 
-    Finds: A result whose id no call armed. On a branch that no resume reaches it is information.
+    Finds: A result whose id no call armed. On a branch that no resume reaches it is information,
+        and so it is in a Codex fork by reference: the call may stand in its parent.
     Matters: Providers refuse the request ("unexpected tool_use_id"), in every turn to come.
     Example: A history that was cut between the call and its result.
     Repair: Safe: the block, or the record that holds nothing else, is cut and kept in
@@ -34,8 +35,12 @@ def orphan_result(context: Context, result: Result) -> Finding:
     Seen: 14 reports: trimming, compaction, torn records.
     """
     message = f"result for call {result.id}, which is not in the file"
+    if context.session.tracker.based:
+        severity, labels = Severity.INFORMATION, {"call_id": result.id}
+        message += ": it may stand in the thread that this one goes on from"
+        return context.finding("T402", result.place, message, severity=severity, labels=labels)
     fix = safe(f"take the result out ({_KEPT})", drop_block(context.session, result.place))
-    return _about(context, "T402", result, message, fix)
+    return context.held(_about(context, "T402", result, message, fix), result.id)
 
 
 @rule("T403", "duplicate-result", Severity.ERROR)
@@ -133,7 +138,8 @@ def nameless_result(context: Context, result: Result, call: Call) -> Finding:
     Finds: A result without a call id where exactly one call is open, or the reverse.
     Matters: Providers refuse the request; agents leave both out.
     Example: `{"role":"tool","content":"…"}` without `tool_call_id`.
-    Repair: Safe: it gets the id of the only one that it can belong to.
+    Repair: Safe: it gets the id of the only one that it can belong to. Where several are left,
+        manual: no result is taken out, and none is made up for their calls.
     Seen: Sessions passed through other tools.
     """
     session = context.session
@@ -151,6 +157,16 @@ def nameless_result(context: Context, result: Result, call: Call) -> Finding:
     fix = safe(f"give it the id of the only {other} that it can belong to", edits)
     message = f"a {what} has no id; exactly one {other} is left for it"
     return context.finding("T409", place, message, fix=fix)
+
+
+def undecided(context: Context, one: Call | Result) -> Finding:
+    """T401 or T409 where several results without an id and several calls are left."""
+    fix = manual("give each result without an id the id of its call, by hand")
+    if isinstance(one, Result):
+        message = "a result has no id, and nobody can tell which of several calls it answers"
+        return context.finding("T409", one.place, message, fix=fix)
+    message = f"call {one.id} has no result by its id; results without one stand behind it"
+    return context.finding("T401", one.place, message, fix=fix, labels={"call_id": one.id})
 
 
 def astray(graph: Graph, row: int, call: int) -> bool:

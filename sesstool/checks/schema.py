@@ -68,7 +68,10 @@ class SchemaChecks:
     """Judges the records of one session as they go by."""
 
     # Other rules tell these better, and know how to mend them.
-    TOLD_ELSEWHERE = ("lacks the property 'uuid'", "lacks the property 'parentUuid'")
+    TOLD_ELSEWHERE = tuple(
+        f"lacks the property '{name}'"
+        for name in ("uuid", "parentUuid", "tool_call_id", "tool_use_id")
+    )
 
     def __init__(self, context: Context, own: RecordValidator | None) -> None:
         """Use the format's schema, and the user's own beside it."""

@@ -15,6 +15,7 @@ from sesstool.checks.results import (
     duplicate_result,
     nameless_result,
     orphan_result,
+    undecided,
 )
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import add_member, drop_block, replace_value
@@ -75,7 +76,7 @@ def unanswered_call(context: Context, call: Call, answers: Answers) -> Finding:
     else:
         severity = None
         fix = safe("write a result that says what is known", answers.edits(call))
-    return context.finding(
+    found = context.finding(
         "T401",
         call.place,
         message,
@@ -85,6 +86,7 @@ def unanswered_call(context: Context, call: Call, answers: Answers) -> Finding:
         cause=context.cause(call.id),
         labels=labels,
     )
+    return context.held(found, call.id)
 
 
 @rule("T405", "duplicate-call-id", Severity.ERROR)
@@ -195,6 +197,8 @@ def check(context: Context) -> Iterator[Finding]:
             yield displaced_result(context, result, call)
     for result, call in pairing.nameless:
         yield nameless_result(context, result, call)
+    for one in pairing.undecided:
+        yield undecided(context, one)
     duplicates = list(pairing.duplicates)
     for call, before in pairing.twins:
         own = next((r for r, _ in duplicates if r.id == call.id and r.scope == call.scope), None)

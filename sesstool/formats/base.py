@@ -75,8 +75,11 @@ class Fault:
 class Tracker:
     """Follows the records of one file for what only its format knows.
 
-    The base class sees nothing; a format that has more to say returns its own.
+    The base class sees nothing; a format that has more to say returns its own. `based` says
+    that the file goes on from the bytes of another, which may hold calls that it answers.
     """
+
+    based = False
 
     def see(self, record: Record, meaning: Meaning) -> None:
         """Take note of one readable record, in file order."""

@@ -16,6 +16,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
+from sesstool.formats.anthropic_blocks import block_event
 from sesstool.formats.base import (
     Fault,
     Format,
@@ -30,17 +31,14 @@ from sesstool.formats.base import (
 )
 from sesstool.formats.events import (
     Checkpoint,
-    Event,
     Meaning,
     Message,
     Meta,
     StateChange,
-    Thinking,
-    ToolCall,
     ToolResult,
     Unknown,
 )
-from sesstool.formats.wording import answer_text, is_blank, is_placeholder
+from sesstool.formats.wording import answer_text, is_blank
 from sesstool.records.jsonspan import dumps
 from sesstool.records.live import process_alive
 from sesstool.records.recover import Record
@@ -50,8 +48,6 @@ CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"
 _TALK = frozenset({"user", "assistant"})
 _PLACEHOLDER = re.compile(r"<[A-Z_]+>")
 _UUID_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\.jsonl")
-_SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-_MASK = re.compile(r"redacted|masked|removed|omitted|\*{3}|…", re.IGNORECASE)
 _COPIED = (
     "isSidechain",
     "userType",
@@ -303,56 +299,12 @@ def _talk(value: dict[str, Any], kind: str, out: Meaning) -> None:
         out.events.append(Checkpoint("", summary=True, hollow=is_blank(content)))
     results = False
     for n, block in enumerate(content if type(content) is list else ()):
-        event = _block(mapping(block), f"/message/content/{n}")
+        event = block_event(mapping(block), f"/message/content/{n}")
         if event is not None:
             out.events.append(event)
             results = results or type(event) is ToolResult
     prompt = kind == "user" and not results and value.get("isMeta") is not True
     out.events.append(Message("/message/content", kind, content, hidden, prompt))
-
-
-def _block(block: dict[str, Any], pointer: str) -> Event | None:
-    kind = text(block.get("type"))
-    if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-        arguments = block.get("input")
-        fault = "" if type(arguments) is dict else "its input is no object"
-        server = kind != "tool_use"
-        name = text(block.get("name"))
-        return ToolCall(pointer, text(block.get("id")), name, arguments, server, fault)
-    if kind == "tool_result" or kind.endswith("_tool_result"):
-        content = block.get("content")
-        return ToolResult(
-            pointer,
-            text(block.get("tool_use_id")),
-            content,
-            block.get("is_error") is True,
-            kind != "tool_result",
-            is_placeholder(content),
-        )
-    if kind == "thinking":
-        return thinking(block, pointer)
-    if kind == "redacted_thinking":
-        return Thinking(pointer, _sealed_fault(block.get("data"), "data"))
-    return None
-
-
-def thinking(block: dict[str, Any], pointer: str) -> Thinking:
-    """The event of an Anthropic thinking block, with what the provider would refuse in it."""
-    fault = _sealed_fault(block.get("signature"), "signature")
-    if fault:
-        return Thinking(pointer, fault)
-    if _MASK.search(text(block.get("thinking"))[:64]) and "[" in text(block.get("thinking"))[:2]:
-        return Thinking(pointer, "its text was changed after it was signed", guess=True)
-    return Thinking(pointer)
-
-
-def _sealed_fault(value: Any, name: str) -> str:
-    """Why the provider would not open what it sealed itself as base64; "" where it would."""
-    if type(value) is not str or not value:
-        return f"it has no {name}"
-    if not _SIGNATURE.fullmatch(value) or _MASK.search(value):
-        return f"its {name} is none"
-    return ""
 
 
 class _Tracker(Tracker):

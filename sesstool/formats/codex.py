@@ -21,7 +21,6 @@ from sesstool.formats.base import (
     Question,
     Score,
     Tracker,
-    argument_fault,
     blocks,
     mapping,
     share,
@@ -33,15 +32,12 @@ from sesstool.formats.events import (
     Checkpoint,
     Event,
     Meaning,
-    Message,
     Meta,
     StateChange,
     Thinking,
-    ToolCall,
-    ToolResult,
     Unknown,
 )
-from sesstool.formats.wording import answer_text, is_placeholder
+from sesstool.formats.responses_items import ITEMS, answer_item, cipher_fault, item_events
 from sesstool.records.jsonspan import dumps
 from sesstool.records.live import lock_is_held
 
@@ -58,27 +54,7 @@ _ENVELOPE_TYPES = frozenset(
         "inter_agent_communication_metadata",
     ]
 )
-_CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call"})
-_RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
-_OTHER_ITEMS = frozenset(
-    [
-        "web_search_call",
-        "image_generation_call",
-        "compaction",
-        "compaction_summary",
-        "context_compaction",
-        "configuration_update",
-        "ghost_snapshot",
-        "agent_message",
-        "other",
-    ]
-)
-_BARE_ITEMS = _CALLS | _RESULTS | _OTHER_ITEMS | {"message", "reasoning"}
-_CIPHERTEXT = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
-_MASK = re.compile(r"redacted|masked|removed|omitted|secret|x{8,}", re.IGNORECASE)
 _FILE_ID = re.compile(r"rollout-.*?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl")
-# What Codex itself puts into a user message; a person wrote none of it.
-_INJECTED = ("<environment_context>", "<user_instructions>", "<permissions", "<skills", "<turn_")
 
 
 class Codex(Format):
@@ -108,8 +84,8 @@ class Codex(Format):
         kind = text(value.get("type"))
         out = Meaning(time=text(value.get("timestamp")))
         if "payload" not in value:
-            if kind in _BARE_ITEMS:
-                out.events += _item(value, "")
+            if kind in ITEMS:
+                out.events += item_events(value, "")
             elif _is_bare_header(value):
                 out.session = text(value.get("id"))
                 out.events.append(Meta("", "session_meta"))
@@ -118,7 +94,7 @@ class Codex(Format):
             return out
         payload = mapping(value["payload"])
         if kind == "response_item":
-            out.events += _item(payload, "/payload")
+            out.events += item_events(payload, "/payload")
         elif kind == "session_meta":
             out.session = text(payload.get("id"))
             out.cwd = text(payload.get("cwd"))
@@ -143,20 +119,8 @@ class Codex(Format):
         return CodexTracker(self.session_id(path) if path else "")
 
     def answer(self, question: Question) -> bytes:
-        """See `Format.answer`. Codex's own word for a lost output is "aborted"."""
-        words = answer_text(question.evidence, question.name)
-        if question.evidence.state != "completed":
-            words = f"aborted {words}"
-        kind = text(mapping(question.call).get("type"))
-        output_kind = {
-            "custom_tool_call": "custom_tool_call_output",
-            "tool_search_call": "tool_search_output",
-        }.get(kind, "function_call_output")
-        item: dict[str, Any] = {"type": output_kind, "call_id": question.call_id}
-        if output_kind == "tool_search_output":
-            item |= {"status": "failed", "execution": "client", "tools": []}
-        else:
-            item["output"] = words
+        """See `Format.answer`."""
+        item = answer_item(question)
         if "payload" not in question.record:
             return dumps(item)
         out: dict[str, Any] = {"timestamp": question.record.get("timestamp")}
@@ -216,59 +180,14 @@ def _is_bare_header(value: dict[str, Any]) -> bool:
 
 def _is_bare(value: dict[str, Any]) -> bool:
     return (
-        _is_bare_header(value) or "record_type" in value or text(value.get("type")) in _BARE_ITEMS
+        _is_bare_header(value) or "record_type" in value or text(value.get("type")) in ITEMS
     ) and "payload" not in value
-
-
-def _item(item: dict[str, Any], pointer: str) -> list[Event]:
-    """The event of a Responses item."""
-    kind = text(item.get("type"))
-    call_id = text(item.get("call_id"))
-    if kind == "message":
-        role = text(item.get("role"))
-        content = item.get("content")
-        prompt = role == "user" and not _injected(content)
-        return [Message(f"{pointer}/content", role, content, prompt=prompt)]
-    if kind in _CALLS:
-        if kind == "tool_search_call" and item.get("execution") == "server":
-            return [Meta(pointer, kind)]
-        if not call_id and kind in ("local_shell_call", "tool_search_call"):
-            # Very old shell calls are paired by their item's id, or answered by nobody.
-            return [Meta(pointer, kind)]
-        arguments = item.get("arguments", item.get("input", item.get("action")))
-        fault = argument_fault(arguments) if kind == "function_call" else ""
-        return [ToolCall(pointer, call_id, text(item.get("name")) or kind, arguments, fault=fault)]
-    if kind in _RESULTS:
-        if kind == "tool_search_output" and item.get("execution") == "server":
-            return [Meta(pointer, kind)]
-        output = item.get("output")
-        return [ToolResult(pointer, call_id, output, placeholder=is_placeholder(output))]
-    if kind == "reasoning":
-        return [Thinking(pointer, _cipher_fault(item.get("encrypted_content")))]
-    if kind in ("compaction", "compaction_summary"):
-        return [Thinking(pointer, _cipher_fault(item.get("encrypted_content", "")))]
-    if kind in _OTHER_ITEMS:
-        return [Meta(pointer, kind)]
-    return [Unknown(pointer, kind)]
 
 
 def _kept_reasoning(items: list[Any]) -> list[Event]:
     """The reasoning that a compaction keeps in its replacement history."""
     return [
-        Thinking(f"/payload/replacement_history/{n}", _cipher_fault(item.get("encrypted_content")))
+        Thinking(f"/payload/replacement_history/{n}", cipher_fault(item.get("encrypted_content")))
         for n, item in enumerate(map(mapping, items))
         if item.get("type") == "reasoning"
     ]
-
-
-def _injected(content: Any) -> bool:
-    first = mapping(content[0]) if type(content) is list and content else {}
-    return text(first.get("text")).lstrip().startswith(_INJECTED)
-
-
-def _cipher_fault(value: Any) -> str:
-    if value is None:
-        return ""
-    if type(value) is not str or not _CIPHERTEXT.fullmatch(value) or _MASK.search(value):
-        return "its encrypted_content is no ciphertext"
-    return ""

@@ -76,6 +76,7 @@ class CodexTracker(Tracker):
             self._bare = self._bare or "type" not in value or self._records == 1
         elif kind == "session_meta":
             self._headers.append((_place(record), payload))
+            self.based = self.based or type(payload.get("history_base")) is dict
         elif kind == "turn_context":
             self._cwd = self._cwd or text(payload.get("cwd"))
         elif kind == "event_msg":
@@ -108,7 +109,7 @@ class CodexTracker(Tracker):
 
     def _hear(self, record: Record, role: str, words: str) -> None:
         """An event tells a message; its item may come before or behind it."""
-        key = hash((role, words.strip()))
+        key = _key(role, words)
         if not words.strip():
             return
         if self._said[key] > 0:
@@ -117,7 +118,7 @@ class CodexTracker(Tracker):
             self._heard.setdefault(key, []).append(_place(record))
 
     def _message(self, item: dict[str, Any]) -> None:
-        key = hash((text(item.get("role")), _words(item.get("content")).strip()))
+        key = _key(text(item.get("role")), _words(item.get("content")))
         waiting = self._heard.get(key)
         if waiting:
             waiting.pop()
@@ -351,6 +352,11 @@ def _value(source: Source, place: Place) -> dict[str, Any]:
     """The record at a place, which may have defects, read again."""
     value, _ = heal(source.read(place.start, place.end), place.start)
     return mapping(value)
+
+
+def _key(role: str, words: str) -> int:
+    """The same for an item and its event: an event joins an item's parts in its own way."""
+    return hash((role, "".join(words.split())))
 
 
 def _words(content: Any) -> str:

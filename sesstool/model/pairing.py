@@ -78,6 +78,7 @@ class Pairing:
         self.displaced: list[tuple[Result, Call]] = []
         self.twins: list[tuple[Call, Call]] = []
         self.nameless: list[tuple[Result, Call]] = []
+        self.undecided: list[Call | Result] = []
 
     def see(self, record: Record, meaning: Meaning, row: int) -> None:
         """Take the calls and results of one record."""
@@ -113,6 +114,7 @@ class Pairing:
         self.unanswered.sort(key=lambda call: (call.place.start, call.place.pointer))
         self.orphans += self._early.values()
         self.orphans.sort(key=lambda result: result.place.start)
+        self._match_nameless()
 
     def _match_early(self) -> None:
         """A result without a call may be that of an unanswered one further down.
@@ -132,6 +134,26 @@ class Pairing:
                     self.orphans.remove(orphan)
                     self.unanswered.remove(call)
                     break
+
+    def _match_nameless(self) -> None:
+        """Results without an id belong to calls above them that nobody else answered."""
+        for scope in {o.scope for o in self.orphans if not o.id}:
+            results = [o for o in self.orphans if not o.id and o.scope == scope]
+            calls = [
+                c
+                for c in self.unanswered
+                if c.scope == scope and c.id and c.place.start < results[-1].place.start
+            ]
+            if not calls:
+                continue
+            results = [o for o in results if o.place.start > calls[0].place.start]
+            if len(results) == len(calls) == 1:
+                self.nameless.append((results[0], calls[0]))
+            else:
+                self.undecided += [*calls, *results]
+            taken = {id(one) for one in (*calls, *results)}
+            self.orphans = [o for o in self.orphans if id(o) not in taken]
+            self.unanswered = [c for c in self.unanswered if id(c) not in taken]
 
     def _close_block(self) -> None:
         """Another message: where results must follow directly, they can only come late now."""

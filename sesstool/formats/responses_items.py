@@ -1,0 +1,95 @@
+"""The items of the OpenAI Responses API: messages, calls, outputs and reasoning.
+
+Codex keeps them in an envelope; others keep them bare, one a line.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sesstool.formats.base import Question, argument_fault, mapping, text
+from sesstool.formats.events import Event, Message, Meta, Thinking, ToolCall, ToolResult, Unknown
+from sesstool.formats.wording import answer_text, is_placeholder
+
+_CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call"})
+_RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
+_OTHER_ITEMS = frozenset(
+    [
+        "web_search_call",
+        "image_generation_call",
+        "compaction",
+        "compaction_summary",
+        "context_compaction",
+        "configuration_update",
+        "ghost_snapshot",
+        "agent_message",
+        "other",
+    ]
+)
+ITEMS = _CALLS | _RESULTS | _OTHER_ITEMS | {"message", "reasoning"}
+_CIPHERTEXT = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+_MASK = re.compile(r"redacted|masked|removed|omitted|secret|x{8,}", re.IGNORECASE)
+# What Codex itself puts into a user message; a person wrote none of it.
+_INJECTED = ("<environment_context>", "<user_instructions>", "<permissions", "<skills", "<turn_")
+
+
+def item_events(item: dict[str, Any], pointer: str) -> list[Event]:
+    """What a Responses item means."""
+    kind = text(item.get("type"))
+    call_id = text(item.get("call_id"))
+    if kind == "message":
+        role = text(item.get("role"))
+        content = item.get("content")
+        prompt = role == "user" and not _injected(content)
+        return [Message(f"{pointer}/content", role, content, prompt=prompt)]
+    if kind in _CALLS:
+        if kind == "tool_search_call" and item.get("execution") == "server":
+            return [Meta(pointer, kind)]
+        if not call_id and kind in ("local_shell_call", "tool_search_call"):
+            # Very old shell calls are paired by their item's id, or answered by nobody.
+            return [Meta(pointer, kind)]
+        arguments = item.get("arguments", item.get("input", item.get("action")))
+        fault = argument_fault(arguments) if kind == "function_call" else ""
+        return [ToolCall(pointer, call_id, text(item.get("name")) or kind, arguments, fault=fault)]
+    if kind in _RESULTS:
+        if kind == "tool_search_output" and item.get("execution") == "server":
+            return [Meta(pointer, kind)]
+        output = item.get("output")
+        return [ToolResult(pointer, call_id, output, placeholder=is_placeholder(output))]
+    if kind == "reasoning":
+        return [Thinking(pointer, cipher_fault(item.get("encrypted_content")))]
+    if kind in ("compaction", "compaction_summary"):
+        return [Thinking(pointer, cipher_fault(item.get("encrypted_content", "")))]
+    if kind in _OTHER_ITEMS:
+        return [Meta(pointer, kind)]
+    return [Unknown(pointer, kind)]
+
+
+def answer_item(question: Question) -> dict[str, Any]:
+    """The output that answers a call. Codex's own word for a lost one is "aborted"."""
+    words = answer_text(question.evidence, question.name)
+    if question.evidence.state != "completed":
+        words = f"aborted {words}"
+    item: dict[str, Any] = {"call_id": question.call_id}
+    kind = text(mapping(question.call).get("type"))
+    if kind == "tool_search_call":
+        missing = {"status": "failed", "execution": "client", "tools": []}
+        return {"type": "tool_search_output"} | item | missing
+    custom = kind == "custom_tool_call"
+    output_kind = "custom_tool_call_output" if custom else "function_call_output"
+    return {"type": output_kind} | item | {"output": words}
+
+
+def _injected(content: Any) -> bool:
+    first = mapping(content[0]) if type(content) is list and content else {}
+    return text(first.get("text")).lstrip().startswith(_INJECTED)
+
+
+def cipher_fault(value: Any) -> str:
+    """Why the provider would not open what it sealed itself; "" where it would."""
+    if value is None:
+        return ""
+    if type(value) is not str or not _CIPHERTEXT.fullmatch(value) or _MASK.search(value):
+        return "its encrypted_content is no ciphertext"
+    return ""
