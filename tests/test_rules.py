@@ -284,8 +284,8 @@ PAIRS = [
     Pair("M708", jsonl(meta(forked_from_id=OTHER), *CODEX[1:]), jsonl(*CODEX)),
     Pair("M709", jsonl(*BARE), jsonl(*CODEX)),
 ]
-# Rules about the file itself, or with a schema of the user's: each has its own test below.
-APART = {"B117", "M710", "S303"}
+# Rules about the file itself or those beside it, or with a schema of the user's: tested apart.
+APART = {"B117", "M710", "M711", "M712", "S303"}
 every_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda p: p.code)
 
 

@@ -71,6 +71,8 @@ def examine(
         ) from None
     if session.format.repairable:
         findings += meta.check(context, status)
+        if any(f.fix is not None and f.fix.edits for f in findings):
+            findings += meta.drawn(context)
     findings = _settle(findings, repairable=session.format.repairable)
     path = path_of(source)
     report = FileReport(

@@ -12,7 +12,7 @@ from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.graph import copied_record, hollow_compaction, lost_message
 from sesstool.checks.rule import rule
 from sesstool.findings import Applicability, Finding, Fix, Severity
-from sesstool.formats.base import Fault, Place
+from sesstool.formats.base import Fault, Place, SideFile
 
 
 def _said(context: Context, code: str, fault: Fault) -> Finding:
@@ -163,6 +163,34 @@ def file_access(context: Context, mode: int, *, in_home: bool) -> Finding:
     return context.finding("M710", Place(0, 0, 0), message, fix=fix, severity=severity)
 
 
+@rule("M711", "drawn-from-session", Severity.INFORMATION)
+def drawn_from_session(context: Context, side: SideFile) -> Finding:
+    """An index or a cache was drawn from a session that is to be mended.
+
+    Finds: A file that the agent keeps about this session, where a repair would change it.
+    Matters: It tells of the session as it was.
+    Example: `sessions-index.json` with the number of messages.
+    Repair: None: the message says what the agent makes of it.
+    Seen: 6 reports of indexes that told another story than their sessions.
+    """
+    message = f"{side.path.name} was drawn from the session as it is: {side.fate}"
+    return context.finding("M711", Place(0, 0, 0), message)
+
+
+@rule("M712", "missing-side-file", Severity.INFORMATION)
+def missing_side_file(context: Context, fault: Fault) -> Finding:
+    """A file that belongs to the session is not beside it.
+
+    Finds: A long tool result that Claude Code kept in `tool-results/`, or the description of
+        a subagent, which is not there.
+    Matters: The agent resumes, but cannot look up what it names.
+    Example: A session that was copied without its folder.
+    Repair: None: put the file back where you have it.
+    Seen: Sessions copied by hand; clean-ups by age.
+    """
+    return context.finding("M712", fault.place, fault.message)
+
+
 BY_NAME = {
     "bad-header": bad_header,
     "header-id": header_id,
@@ -179,6 +207,7 @@ BY_NAME = {
     "error-echo": error_echo,
     "bloat": bloat,
     "orphan-reasoning": orphan_reasoning,
+    "missing-side-file": missing_side_file,
 }
 
 
@@ -192,6 +221,13 @@ def check(context: Context, status: os.stat_result | None) -> Iterator[Finding]:
         home = session.format.home(path)
         in_home = home is not None and home.is_relative_to(_home_of(status.st_uid))
         yield file_access(context, stat.S_IMODE(status.st_mode), in_home=in_home)
+
+
+def drawn(context: Context) -> Iterator[Finding]:
+    """What the agent has drawn from a session that a repair would change."""
+    path = context.session.source.path
+    for side in context.session.format.drawn(path) if path is not None else ():
+        yield drawn_from_session(context, side)
 
 
 def _home_of(owner: int) -> Path:

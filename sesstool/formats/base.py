@@ -100,6 +100,13 @@ class Tracker:
         return -1
 
 
+class SideFile(NamedTuple):
+    """A file that an agent draws from a session; `fate` is what a change of the session means."""
+
+    path: Path
+    fate: str
+
+
 class Score(NamedTuple):
     """How sure detection is, from 0 to 100, and why."""
 
@@ -188,6 +195,10 @@ class Format(ABC):
 
     def dependents(self, path: Path) -> Iterable[Dependent]:
         """Files that refer to byte offsets of this one."""
+        return ()
+
+    def drawn(self, path: Path) -> Iterable[SideFile]:
+        """The indexes and caches that the agent has drawn from this file."""
         return ()
 
     def resume_command(self, session_id: str, cwd: str) -> str:

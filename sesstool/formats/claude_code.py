@@ -23,6 +23,7 @@ from sesstool.formats.base import (
     Place,
     Question,
     Score,
+    SideFile,
     Tracker,
     blocks,
     mapping,
@@ -47,6 +48,9 @@ from sesstool.records.source import Source
 CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
 _TALK = frozenset({"user", "assistant"})
 _PLACEHOLDER = re.compile(r"<[A-Z_]+>")
+_KEPT_OUTPUT = re.compile(
+    r"<persisted-output>\n[^\n]*saved to: [^\n]*[/\\]tool-results[/\\]([\w.-]+)\n"
+)
 _UUID_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\.jsonl")
 _COPIED = (
     "isSidechain",
@@ -255,6 +259,16 @@ class ClaudeCode(Format):
         home = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
         return home.glob(f"projects/*/{escape(prefix)}*.jsonl")
 
+    def drawn(self, path: Path) -> Iterable[SideFile]:
+        """See `Format.drawn`."""
+        head = path.with_suffix("") / "resume-head.jsonl"
+        if head.is_file():
+            yield SideFile(head, "Claude Code compares the two, and reads all where they differ")
+        index = path.parent / "sessions-index.json"
+        if index.is_file() and self.home(path):
+            fate = "versions before 2.1.30 list the session as it was until they write to it"
+            yield SideFile(index, f"{fate}; newer ones do not read it")
+
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""
         return f"claude --resume {session_id}" if session_id else ""
@@ -317,6 +331,7 @@ class _Tracker(Tracker):
         self._echoes = 0
         self._echo: Place | None = None
         self._sidechain = self._main = 0
+        self._outputs: dict[str, Place] = {}
 
     def see(self, record: Record, meaning: Meaning) -> None:
         """See `Tracker.see`."""
@@ -331,20 +346,44 @@ class _Tracker(Tracker):
             self._sidechain += 1
         else:
             self._main += 1
+        for event in meaning.events:
+            if type(event) is ToolResult and type(event.content) is str:
+                self._result(record, event.content)
         if value.get("isApiErrorMessage") is True:
             self._echoes += 1
             self._echo = self._echo or _place(record)
 
+    def _result(self, record: Record, content: str) -> None:
+        """A long result is kept in a file, of which the record holds the name."""
+        found = _KEPT_OUTPUT.match(content)
+        if found and self._path is not None:
+            name = found.group(1)
+            if not (self._path.with_suffix("") / "tool-results" / name).exists():
+                self._outputs.setdefault(name, _place(record))
+
     def faults(self, source: Source) -> Iterable[Fault]:
         """See `Tracker.faults`."""
+        for name, place in self._outputs.items():
+            message = f"the whole output, tool-results/{name}, is not beside the session"
+            yield Fault("missing-side-file", place, message)
         if self._echo:
             yield Fault("error-echo", self._echo, f"{self._echoes} records echo an API error")
         if self._sidechain and not self._main and self._sessions:
             owner = next(iter(self._sessions))
             message = f"this is the transcript of a subagent of session {owner}"
             yield Fault("subagent", self._first[owner], message)
+            yield from self._described(self._first[owner])
         elif len(self._sessions) > 1:
             yield self._foreign()
+
+    def _described(self, place: Place) -> Iterable[Fault]:
+        """Since 2.1 a subagent's kind stands in a file beside its transcript."""
+        path = self._path
+        if path is not None and path.parent.name == "subagents":
+            described = path.with_suffix(".meta.json")
+            if not described.exists():
+                message = f"{described.name}, which tells the subagent's kind, is not beside it"
+                yield Fault("missing-side-file", place, message)
 
     def _foreign(self) -> Fault:
         stem = self._path.name.removesuffix(".jsonl") if self._path else ""

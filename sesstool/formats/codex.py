@@ -20,6 +20,7 @@ from sesstool.formats.base import (
     Format,
     Question,
     Score,
+    SideFile,
     Tracker,
     blocks,
     mapping,
@@ -164,6 +165,14 @@ class Codex(Format):
         home, thread = self.home(path), self.session_id(path)
         if home is not None and thread:
             yield from children(home, thread)
+
+    def drawn(self, path: Path) -> Iterable[SideFile]:
+        """See `Format.drawn`: lists and titles; a resume reads the rollout alone."""
+        home = self.home(path)
+        if home is not None:
+            for name in ("state_*.sqlite", "thread_history_*.sqlite"):
+                for database in sorted(home.glob(name)):
+                    yield SideFile(database, "Codex resumes from the rollout, not from there")
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""
