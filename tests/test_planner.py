@@ -69,6 +69,36 @@ def test_a_header_is_rebuilt_with_the_flag_only():
     assert "recovered" in header["payload"]["originator"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ({"history_mode": "quantum"}, {"history_mode": "legacy"}),
+        ({"history_mode": None}, {"history_mode": "legacy"}),
+        ({"source": 5}, {}),
+        ({"account_scoped": None, "context_window": [1]}, {}),
+    ],
+)
+def test_a_header_that_codex_cannot_read(wrong, right):
+    """A member that Codex does not know makes it read no header: with the flag it goes."""
+    body = jsonl(says("user", "x"))
+    sound = meta()
+    for key in wrong:
+        sound["payload"].pop(key, None)
+    broken = {**sound, "payload": sound["payload"] | wrong}
+    assert codes(look(jsonl(broken) + body, name=ROLLOUT))[0] == "M701"
+    assert mend(jsonl(broken) + body, name=ROLLOUT) == jsonl(broken) + body
+    header = loads(mend(jsonl(broken) + body, name=ROLLOUT, unsafe=True))[0]
+    assert header["payload"] == sound["payload"] | right
+
+
+def test_a_paginated_rollout_without_ordinals_is_numbered():
+    """In that mode the last record must have a number, also where no record has one."""
+    data = jsonl(meta(history_mode="paginated"), says("user", "x"), says("assistant", "y"))
+    assert codes(look(data)) == ["M705"]
+    assert mend(data) == data
+    assert [r["ordinal"] for r in loads(mend(data, unsafe=True))] == [0, 1, 2]
+
+
 def test_faults_behind_each_other_need_one_repair():
     """A torn line, the call it left open and the parent it took away are mended at once."""
     lines = [*map(dump, CALL), dump(result(3, 2, "a"))[:70], dump(prompt(4, 3)), b"\0" * 9]

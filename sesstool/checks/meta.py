@@ -30,11 +30,13 @@ def _said(context: Context, code: str, fault: Fault) -> Finding:
 def bad_header(context: Context, fault: Fault) -> Finding:
     """The header record is missing, torn or lacks a field.
 
-    Finds: A Codex rollout whose first record is no whole session_meta.
+    Finds: A Codex rollout whose first record is no whole session_meta, or one with a member
+        that Codex cannot read.
     Matters: Codex does not resume it: "does not start with session metadata".
     Example: The first line is cut.
     Repair: Unsafe: a new header is written from the file's name, the turn contexts and the
-        first record, and is marked as recovered. The other records keep their bytes.
+        first record, and is marked as recovered; a member that cannot be read is taken out.
+        The other records keep their bytes.
     Seen: Codex, every version; pi empties such a file.
     """
     return _said(context, "M701", fault)

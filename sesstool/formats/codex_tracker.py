@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from types import NoneType
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
@@ -11,11 +12,26 @@ from sesstool.formats.base import Evidence, Fault, Place, Tracker, blocks, mappi
 from sesstool.formats.events import Meaning
 from sesstool.records.edits import Edit
 from sesstool.records.heal import heal
-from sesstool.records.jsonspan import dumps, locate
+from sesstool.records.jsonspan import dumps, locate, without
 from sesstool.records.linewise import put_before, put_behind, take_out
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
 
+_MODES = ("legacy", "paginated")
+# Members that a header may lack. With a wrong type in one of them Codex 0.171 reads no header.
+_OPTIONAL: dict[str, tuple[type, ...]] = {
+    "account_scoped": (bool,),
+    "base_instructions": (dict, NoneType),
+    "context_window": (dict, NoneType),
+    "forked_from_id": (str, NoneType),
+    "memory_mode": (str, NoneType),
+    "model_provider": (str, NoneType),
+    "parent_thread_id": (str, NoneType),
+    "runtime_workspace_roots": (list, NoneType),
+    "session_id": (str,),
+    "source": (str, dict),
+    "thread_source": (str, NoneType),
+}
 _REQUIRED = ("id", "timestamp", "cwd", "originator", "cli_version")
 _ROLES = {"AgentMessage": "assistant", "UserMessage": "user"}
 _RECOVERED = "sesstool-recovered"
@@ -37,6 +53,7 @@ class CodexTracker(Tracker):
         self._thread = ""
         self._ordinal = -1
         self._first_ordinal = -1
+        self._paginated = False
         self._unnumbered: list[tuple[Place, int, int]] = []
         self._last: Record | None = None
         self._heard: dict[int, list[Place]] = {}
@@ -64,13 +81,15 @@ class CodexTracker(Tracker):
         if copied and kind == "response_item" and payload.get("type") in ("message", "reasoning"):
             self._copies.append(_place(record))
         self._last = record
+        if kind == "session_meta" and not self._headers:
+            self._paginated = payload.get("history_mode") == "paginated"
         ordinal = value.get("ordinal")
         if type(ordinal) is int:
             if self._ordinal < 0:
                 self._first_ordinal = ordinal
             self._ordinal = max(self._ordinal, ordinal)
             self._unnumbered.clear()
-        elif self._ordinal >= 0 and not record.defects:
+        elif (self._ordinal >= 0 or self._paginated) and not record.defects:
             self._unnumbered.append(_number_span(record))
         if "payload" not in value and value:
             self._bare = self._bare or "type" not in value or self._records == 1
@@ -264,6 +283,17 @@ class CodexTracker(Tracker):
             title = "add what is missing, from the file name and the turn contexts"
             safe = False if added else None
             yield Fault("bad-header", place, message, title, tuple(added), safe=safe)
+        elif ill := next((k for k, kinds in _OPTIONAL.items() if not _fits(meta, k, kinds)), ""):
+            edits = self._member_out(f"/payload/{ill}")
+            message = f"the header's {ill} is of a type that makes Codex read no header"
+            yield Fault("bad-header", place, message, "take it out", edits, safe=False)
+        elif meta.get("history_mode", "legacy") not in _MODES:
+            member = self._locate("/payload/history_mode")
+            known_mode = dumps("legacy" if self._ordinal < 0 else "paginated")
+            edits = (Edit(*member, known_mode),) if member else ()
+            message = "the header's history_mode is unknown: Codex does not resume this thread"
+            title = "write the mode that the records are in"
+            yield Fault("bad-header", place, message, title, edits, safe=False)
         elif self._file_id and meta["id"] != self._file_id:
             message = f"the header's id is {meta['id']}, the file's name says {self._file_id}"
             member = self._locate("/payload/id")
@@ -288,6 +318,14 @@ class CodexTracker(Tracker):
         found = locate(first.raw, pointer) if first and not first.defects else None
         return (first.start + found.start, first.start + found.end) if first and found else None
 
+    def _member_out(self, pointer: str) -> tuple[Edit, ...]:
+        first = self._first
+        member = locate(first.raw, pointer) if first and not first.defects else None
+        if first is None or member is None:
+            return ()
+        start, end = without(first.raw, member)
+        return (Edit(first.start + start, first.start + end),)
+
     def _payload_start(self) -> int:
         found = self._locate("/payload")
         return found[0] + 1 if found else -1
@@ -299,7 +337,7 @@ class CodexTracker(Tracker):
 
     def _ordinals(self) -> Iterator[Fault]:
         """The records at the end without a number: Codex looks at the last."""
-        if self._ordinal < 0 or not self._unnumbered:
+        if not self._unnumbered:
             return
         wanted = self._ordinal + 1
         message = f"the last record has no ordinal ({wanted} is next): Codex does not resume"
@@ -333,6 +371,10 @@ class CodexTracker(Tracker):
             yield Fault(
                 "lost-message", place, told, "rebuild it from the event", (edit,), safe=True
             )
+
+
+def _fits(meta: dict[str, Any], key: str, kinds: tuple[type, ...]) -> bool:
+    return key not in meta or isinstance(meta[key], kinds)
 
 
 def _number_span(record: Record) -> tuple[Place, int, int]:

@@ -1,0 +1,186 @@
+"""Resume repaired sessions in the real agents, offline: what reaches the model, before and after.
+
+    python tests/clients CLIENTS [--client NAME] [--node BIN] [--damages N] [--seed N]
+
+CLIENTS is a folder that agents were installed in with npm. Each damaged session of the shared
+corpus, and N damages of our own to a sound one, is resumed bare, repaired (with --unsafe where
+something is left), and resumed again. A row tells what was done and the messages, calls and
+results that the model was sent. Exit status 1 where a session does not resume, or where
+something that the damaged file still held is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+ORACLE = SHARED / "clients" / "resume_oracle.py"
+CORPUS = SHARED / "corpus"
+_NEWEST = {"claude-code": "2.1.332", "codex": "0.171.0", "pi": "0.73.1"}
+_BROKEN = CORPUS / "codex" / "_broken__codex-cli-0.171.0"
+# Another provider's session, and what no version resumes: an empty file, the old bare shape.
+_UNMENDED = ("other_provider", "bare_old", "empty_file")
+# In these the session itself says that what stands before is no longer sent.
+_TAKEN_BACK = ("compacted", "rollback")
+
+sys.path[:0] = [str(ROOT), str(ORACLE.parent)]
+
+
+class Case(NamedTuple):
+    """A session to resume. `sound` is what it was before a damage, None where nobody knows.
+
+    `whole` says that the damage took nothing away.
+    """
+
+    client: str
+    name: str
+    path: Path
+    sound: Path | None = None
+    whole: bool = False
+
+
+def resume(options: argparse.Namespace, case: Case, path: Path) -> dict[str, Any]:
+    """What the agent makes of a session file."""
+    command = [sys.executable, str(ORACLE), "--clients", options.clients, "--client", case.client]
+    if options.node:
+        command += ["--path", options.node]
+    done = subprocess.run([*command, str(path)], capture_output=True, text=True, check=False)
+    try:
+        report: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        sys.exit(f"the client could not be run: {done.stderr[-300:]}")
+    return report
+
+
+def repair(path: Path, folder: Path) -> tuple[Path, str]:
+    """A repaired copy, and the flags that it took."""
+    copy = folder / path.name
+    shutil.copyfile(path, copy)
+    command = [sys.executable, "-m", "sesstool", "repair", "--isolated", "--write", str(copy)]
+    flags: tuple[str, ...] = ()
+    if subprocess.run(command, capture_output=True, cwd=ROOT, check=False).returncode == 1:
+        flags = ("--unsafe", "--join-branches")
+        subprocess.run([*command, *flags], capture_output=True, cwd=ROOT, check=False)
+    return copy, " ".join(flags)
+
+
+def missing(case: Case, sound: dict[str, Any] | None, after: dict[str, Any]) -> list[str]:
+    """What the damaged file still held and the model was not sent."""
+    if sound is None or case.sound is None:
+        # What an agent echoes of a provider's error is never sent.
+        lost = [entry for entry in after["dropped"] if not entry.startswith("API Error")]
+        return [] if case.path.parent.name in _TAKEN_BACK else [entry[:60] for entry in lost]
+    from resume_oracle import on_disk, within  # noqa: PLC0415 - the path to it is set above
+
+    data = case.path.read_bytes()
+    texts, calls = sound["texts"], [call[0] for call in sound["calls"]]
+    if not case.whole:
+        held: tuple[set[str], set[str]] = (set(), set())
+        for line in case.sound.read_bytes().splitlines():
+            if line in data:
+                one = case.path.with_suffix(".line")
+                one.write_bytes(line)
+                said, called = on_disk(one, case.client)
+                held[0].update(said)
+                held[1].update(call[0] for call in called)
+        texts = [text for text in texts if text in held[0]]
+        calls = [call for call in calls if call in held[1]]
+    lost = within(texts, after["texts"])[1] + within(calls, [c[0] for c in after["calls"]])[1]
+    return [entry[:60] for entry in lost]
+
+
+def told(report: dict[str, Any]) -> str:
+    """A report in a few characters: messages, calls and results that were sent."""
+    results = sum(call[2] is not None for call in report["calls"])
+    sent = f"{len(report['texts'])}/{len(report['calls'])}/{results}"
+    return sent if report["resumed"] else f"DEAD {sent}"
+
+
+def damaged(client: str, work: Path) -> list[Case]:
+    """The damaged sessions of the corpus; `work` is for copies."""
+    folder = CORPUS / "real-clients"
+    with (folder / "INDEX.tsv").open(encoding="utf-8") as index:
+        rows = [r for r in csv.DictReader(index, delimiter="\t") if r["client"] == client]
+    found = [
+        Case(client, f"{row['version']} {row['scenario']}", folder / row["file"])
+        for row in rows
+        if row["damage"] != "-" and row["records"] not in ("0", "1") and "agent-" not in row["file"]
+    ]
+    if client == "codex":
+        for path in sorted(_BROKEN.glob("*/*.jsonl")):
+            if path.stat().st_size and path.parent.name not in _UNMENDED:
+                # The stand-in for the provider goes by another name than theirs.
+                copy = work / path.parent.name / path.name
+                copy.parent.mkdir()
+                copy.write_bytes(path.read_bytes().replace(b'"mock"', b'"stub"'))
+                found.append(Case(client, f"broken {path.parent.name}", copy))
+    return found
+
+
+def made(client: str, count: int, seed: int, folder: Path) -> list[Case]:
+    """Damages of our own, single and in pairs, to a sound session."""
+    from tests.damages import ADDS_NOISE, OTHER  # noqa: PLC0415 - the path to it is set above
+
+    version = CORPUS / "real-clients" / client / _NEWEST[client] / "bag"
+    sound = max(version.rglob("*.jsonl"), key=lambda path: path.stat().st_size)
+    rng, cases = random.Random(seed), []
+    tables = [*ADDS_NOISE, *OTHER]
+    for n in range(count):
+        damages = [tables[n % len(tables)]] + ([rng.choice(OTHER)] if n >= len(tables) else [])
+        data = sound.read_bytes()
+        for damage in damages:
+            data = damage(rng, data)
+        path = folder / f"{n}" / sound.name
+        path.parent.mkdir()
+        path.write_bytes(data)
+        whole = all(damage in ADDS_NOISE for damage in damages)
+        cases.append(Case(client, "+".join(d.__name__ for d in damages), path, sound, whole))
+    return cases
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("clients")
+    parser.add_argument("--client", choices=sorted(_NEWEST), default="claude-code")
+    parser.add_argument("--node", default="", help="a folder to put before PATH")
+    parser.add_argument("--damages", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--corpus", action=argparse.BooleanOptionalAction, default=True)
+    options = parser.parse_args()
+    if not ORACLE.exists():
+        sys.exit(f"there is no {ORACLE}: the shared files are not beside this checkout")
+    bad = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        cases = damaged(options.client, folder) if options.corpus else []
+        cases += made(options.client, options.damages, options.seed, folder)
+        known: dict[Path, dict[str, Any]] = {}
+        print(f"{'session':44} {'bare':14} {'after':14} sent: messages/calls/results")
+        for n, case in enumerate(cases):
+            if case.sound and case.sound not in known:
+                known[case.sound] = resume(options, case, case.sound)
+            work = folder / f"work-{n}"
+            work.mkdir()
+            bare = resume(options, case, case.path)
+            copy, flags = repair(case.path, work)
+            after = resume(options, case, copy)
+            lost = missing(case, known.get(case.sound) if case.sound else None, after)
+            verdict = "" if after["resumed"] and not lost else f"BAD {lost[:3]}"
+            bad += bool(verdict)
+            print(f"{case.name:44} {told(bare):14} {told(after):14} {flags} {verdict}", flush=True)
+    print(f"{len(cases)} sessions, {bad} bad")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
