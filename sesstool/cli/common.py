@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Concatenate, ParamSpec, Self, TextIO
 import click
 
 from sesstool import config
+from sesstool.errors import UsageError
 from sesstool.text import safe
 
 P = ParamSpec("P")
@@ -67,9 +68,17 @@ class Codes(click.ParamType[tuple[str, ...]]):
         param: click.Parameter | None,  # noqa: ARG002 - click's signature
         ctx: click.Context | None,  # noqa: ARG002 - click's signature
     ) -> tuple[str, ...]:
-        """Split the text of an option; a setting is a tuple already."""
+        """Split the text of an option; a setting is a tuple already. Refuses unknown codes."""
+        from sesstool.checks.engine import RULES  # noqa: PLC0415 - help needs no rules
+
         parts = value.split(",") if isinstance(value, str) else value
-        return tuple(part.strip() for part in parts if part.strip())
+        codes = tuple(part.strip() for part in parts if part.strip())
+        for code in codes:
+            if not any(known.startswith(code) for known in RULES):
+                raise UsageError(
+                    f"no rule begins with {code}", hint="sesstool rule lists all the rules"
+                )
+        return codes
 
 
 def common(

@@ -9,7 +9,7 @@ import click
 from sesstool import api
 from sesstool.cli.common import Codes, Common, common, out_stream, worst
 from sesstool.cli.preview import as_json, document, said, show, unified
-from sesstool.cli.streams import piped, tell, watched
+from sesstool.cli.streams import found, piped, tell, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import NotASessionError, SesstoolError, UsageError
 from sesstool.findings import Severity
@@ -59,12 +59,12 @@ def command(
 
     -o FILE writes the repaired session to a new file and leaves the session alone.
     """
-    _refuse(shared, paths, write=write, dry_run=dry_run, save_plan=save_plan)
+    _refuse(shared, paths, write=write, dry_run=dry_run, diff=diff, save_plan=save_plan)
     options = api.Options(drop_unanswered=unanswered == "drop", join_branches=join_branches)
     flags = frozenset({"--join-branches"} if join_branches else ())
     choice = api.Choice(unsafe=unsafe, flags=flags, select=select)
     codes, planned, told = [0], [], []
-    targets = list(api.find(paths or piped()))
+    targets = list(found(shared, paths or piped(), codes))
     for path in targets:
         try:
             with watched(shared, path) as advance:
@@ -104,7 +104,13 @@ def command(
 
 
 def _refuse(
-    shared: Common, paths: tuple[str, ...], *, write: bool, dry_run: bool, save_plan: Path | None
+    shared: Common,
+    paths: tuple[str, ...],
+    *,
+    write: bool,
+    dry_run: bool,
+    diff: bool,
+    save_plan: Path | None,
 ) -> None:
     """Refuse options that contradict each other, with a sentence."""
     if write and dry_run:
@@ -113,6 +119,8 @@ def _refuse(
         raise UsageError(
             "--write repairs in place and -o makes a new file", hint="give one of them"
         )
+    if diff and shared.output_format == "json":
+        raise UsageError("--diff is for people and -f json for programs", hint="give one of them")
     if write and save_plan is not None:
         raise UsageError("--write does what --save-plan would save", hint="give one of them")
     if write and "-" in paths:

@@ -10,7 +10,7 @@ import click
 
 from sesstool import api
 from sesstool.cli.common import Common, common
-from sesstool.cli.streams import destination, watched
+from sesstool.cli.streams import destination, single, watched
 from sesstool.cli.validate import format_option
 from sesstool.findings import Finding
 from sesstool.report.base import count
@@ -27,7 +27,7 @@ def command(shared: Common, path: str, format_name: str | None) -> int:
 
     Exit 1 where something is lost, or where the provider would refuse the next request.
     """
-    found = next(iter(api.find([path])))
+    found = single(path)
     with watched(shared, found) as advance:
         report = api.resume(found, format_name=format_name or "", progress=advance)
     text = _json(report) if shared.output_format == "json" else "\n".join(_lines(report)) + "\n"

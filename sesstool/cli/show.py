@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from sesstool import api
 from sesstool.cli.common import Common, common
-from sesstool.cli.streams import destination
+from sesstool.cli.streams import destination, single
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.formats.base import mapping, text
@@ -53,7 +52,7 @@ def command(
 ) -> int:
     """Print a session as plain text, in file order, for a terminal or a screen reader."""
     first, last = _range(records)
-    found = next(iter(api.find([path])))
+    found = single(path)
     with open_source(found) as source, destination(shared) as out:
         for record, lines in _shown(source, format_name or "", branch, thinking=thinking):
             if first <= record.line <= last:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from sesstool import api
 from sesstool.cli.common import Common, err, out_stream
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.records.write import create
+from sesstool.text import quoted
 
 
 @contextmanager
@@ -23,6 +26,25 @@ def destination(shared: Common) -> Iterator[BinaryIO]:
     kept = io.BytesIO()
     yield kept
     create(shared.output, [kept.getvalue()])
+
+
+def found(shared: Common, names: Iterable[str], codes: list[int]) -> Iterator[Path | str]:
+    """The sessions that the user means; a name that means none is told, and the rest goes on."""
+    for name in names:
+        try:
+            yield from api.find([name])
+        except SesstoolError as error:
+            codes.append(tell(shared, error))
+
+
+def single(name: str) -> Path | str:
+    """The one session that a name means. Raises UsageError where it means several."""
+    first, *others = islice(api.find([name]), 2)
+    if others:
+        raise UsageError(
+            f"{name} holds more than one session", hint=f"name one of them, such as {quoted(first)}"
+        )
+    return first
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from sesstool import api
 from sesstool.checks.engine import RULES
 from sesstool.cli.common import Codes, Common, common, worst
 from sesstool.cli.snippets import snippets
-from sesstool.cli.streams import destination, piped, tell, watched
+from sesstool.cli.streams import destination, found, piped, tell, watched
 from sesstool.errors import NotASessionError, SesstoolError
 from sesstool.findings import FileReport, Severity
 from sesstool.formats.registry import FORMATS
@@ -78,7 +78,7 @@ def command(
     with destination(shared) as out:
         output = Output(out, shared.note, RULES, shared.colored(sys.stdout), show_text=show_text)
         reporter = REPORTERS[shared.output_format](output)
-        for path in api.find(names):
+        for path in found(shared, names, codes):
             try:
                 report = _one(shared, path, options, format_name or "", own)
             except NotASessionError as error:
@@ -96,8 +96,11 @@ def command(
             if not exit_zero and any(report.count(s) for s in _FAILING[fail_on]):
                 codes.append(1)
         reporter.close(totals)
-        if statistics:
+        if statistics and shared.output_format in ("text", "concise"):
             out.write(rule_counts(totals, RULES).encode())
+        elif statistics:
+            # The result is for a program: the counts go to the person beside it.
+            click.echo(rule_counts(totals, RULES), err=True, nl=False)
     return worst(codes)
 
 

@@ -137,7 +137,7 @@ def create(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, force: boo
     except FileExistsError as error:
         raise WriteError(
             f"cannot write {path}: it exists already",
-            hint="choose another name, or replace it with --force",
+            hint="choose another name, or remove it first",
         ) from error
     except OSError as error:
         raise WriteError(
