@@ -120,6 +120,33 @@ def evidence(**fields):
             ),
             "out",
         ),
+        (evidence(stdout="", stderr="no oil", exit_code=1), "no oil"),
+        (
+            event("patch_apply_end", 3, call_id="a", success=False, stdout="", stderr="no such"),
+            "no such",
+        ),
+        (
+            event(
+                "mcp_tool_call_end",
+                3,
+                call_id="a",
+                result={"Ok": {"content": [{"type": "text", "text": "flood"}]}},
+            ),
+            "flood",
+        ),
+        (event("mcp_tool_call_end", 3, call_id="a", result={"Err": "timed out"}), "timed out"),
+        (
+            event(
+                "item_completed",
+                3,
+                item={
+                    "type": "McpToolCall",
+                    "id": "a",
+                    "result": {"content": [{"type": "text", "text": "ebb"}]},
+                },
+            ),
+            "ebb",
+        ),
     ],
 )
 def test_a_recorded_output_is_the_answer(told, expected):
@@ -127,6 +154,17 @@ def test_a_recorded_output_is_the_answer(told, expected):
     made = loads(mend(jsonl(*ROLL, told)))
     new = next(r for r in made if r["payload"].get("type") == "function_call_output")
     assert new["payload"]["output"] == expected
+
+
+def test_a_failure_that_printed_nothing():
+    """What is known to have failed is told as failed, in Codex's own word."""
+    told = event("patch_apply_end", 3, call_id="a", success=False, stdout="", stderr="")
+    new = next(
+        r
+        for r in loads(mend(jsonl(*ROLL, told)))
+        if r["payload"].get("type") == "function_call_output"
+    )
+    assert new["payload"]["output"].startswith("aborted [sesstool] this shell call failed")
 
 
 def test_without_evidence_the_outcome_is_unknown():

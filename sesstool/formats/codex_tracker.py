@@ -17,6 +17,8 @@ from sesstool.records.linewise import put_before, put_behind, take_out
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
 
+# Where the events of commands and patches keep what was printed, the best first.
+_OUTPUT_KEYS = ("aggregated_output", "aggregatedOutput", "formatted_output", "stdout", "stderr")
 _MODES = ("legacy", "paginated")
 # Members that a header may lack. With a wrong type in one of them Codex 0.171 reads no header.
 _OPTIONAL: dict[str, tuple[type, ...]] = {
@@ -117,7 +119,7 @@ class CodexTracker(Tracker):
             self._thread = self._thread or text(payload.get("thread_id"))
             if text(item.get("type")) in _ROLES:
                 self._hear(record, _ROLES[item["type"]], _words(item.get("content")))
-            elif item.get("type") == "CommandExecution":
+            elif item.get("type") in ("CommandExecution", "FileChange", "McpToolCall"):
                 self._outputs[text(item.get("id"))] = _place(record)
         elif kind == "agent_message":
             self._hear(record, "assistant", text(payload.get("message")))
@@ -180,16 +182,20 @@ class CodexTracker(Tracker):
             return Evidence("pending" if call_id in self._asked else "uncertain")
         payload = mapping(_value(source, place).get("payload"))
         item = mapping(payload.get("item")) or payload
-        for key in ("aggregated_output", "aggregatedOutput", "formatted_output", "stdout"):
-            if text(item.get(key)):
-                return Evidence("completed", text(item[key]))
         result = mapping(item.get("result"))
-        words = _words(mapping(result.get("Ok") or result).get("content"))
+        said = [text(item.get(key)) for key in _OUTPUT_KEYS]
+        said += [
+            _words(mapping(result.get("Ok") or result).get("content")),
+            text(result.get("Err")),
+        ]
+        words = next(filter(None, said), "")
+        if item.get("success") is False or item.get("status") == "failed" or "Err" in result:
+            return Evidence("failed", words)
+        code = item.get("exit_code", item.get("exitCode"))
+        if not words and type(code) is int:
+            words = f"(no output; exit code {code})"
         if words:
             return Evidence("completed", words)
-        code = item.get("exit_code", item.get("exitCode"))
-        if type(code) is int:
-            return Evidence("completed", f"(no output; exit code {code})")
         return Evidence("uncertain")
 
     def faults(self, source: Source) -> Iterable[Fault]:

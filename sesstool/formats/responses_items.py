@@ -69,7 +69,7 @@ def item_events(item: dict[str, Any], pointer: str) -> list[Event]:
 def answer_item(question: Question) -> dict[str, Any]:
     """The output that answers a call. Codex's own word for a lost one is "aborted"."""
     words = answer_text(question.evidence, question.name)
-    if question.evidence.state != "completed":
+    if not question.evidence.output:
         words = f"aborted {words}"
     item: dict[str, Any] = {"call_id": question.call_id}
     kind = text(mapping(question.call).get("type"))
