@@ -83,7 +83,11 @@ def missing(case: Case, sound: dict[str, Any] | None, after: dict[str, Any]) -> 
     from resume_oracle import on_disk, within  # noqa: PLC0415 - the path to it is set above
 
     data = case.path.read_bytes()
-    texts, calls = sound["texts"], [call[0] for call in sound["calls"]]
+    # What an agent tells of the folder that it runs in is no history.
+    texts = [
+        text for text in sound["texts"] if not text.lstrip().startswith("<environment_context")
+    ]
+    calls = [call[0] for call in sound["calls"]]
     if not case.whole:
         held: tuple[set[str], set[str]] = (set(), set())
         for line in case.sound.read_bytes().splitlines():
