@@ -408,6 +408,20 @@ def test_a_fork_by_reference_may_answer_its_parent():
     assert [(f.code, f.severity.value) for f in report.findings] == [("T402", "information")]
 
 
+def test_a_result_that_came_too_early_moves_alone():
+    """What hangs from a result that stands before its call hangs where it should."""
+    right = [*CALL, result(3, 2, "a"), answer(4, 3, use("b")), result(5, 4, "b"), prompt(6, 5)]
+    early = [*right[:2], right[4], *right[2:4], right[5]]
+    assert loads(mend(jsonl(*early))) == right
+
+
+def test_a_doubled_file_with_one_wrong_link():
+    """Of a record that stands twice with two parents, the one that follows on is right."""
+    wrong = [*talk(4), prompt(5, 2), answer(6, 5)]
+    assert loads(mend(jsonl(*talk(6), *wrong))) == talk(6)
+    assert loads(mend(jsonl(*wrong, *talk(6)))) == talk(6)
+
+
 def test_a_late_result_in_a_tree_comes_back_to_its_call():
     """It moves behind its call in file and tree, and what hung from it closes the gap."""
     late = [

@@ -79,24 +79,24 @@ def _hung(context: Context, graph: Graph, row: int, parent: int) -> Fix:
 
 
 @rule("G502", "duplicate-uuid", Severity.ERROR)
-def duplicate_uuid(context: Context, graph: Graph, row: int, earlier: int) -> Finding:
+def duplicate_uuid(
+    context: Context, graph: Graph, row: int, earlier: int, copies: frozenset[int] = frozenset()
+) -> Finding:
     """Two records have one id.
 
     Finds: A record with the id of a record above it. An exact copy is a warning.
     Matters: Some readers take the first, some the last: the other is lost, with what hangs from
         it. Where the second hangs below the first, a walk never ends.
     Example: A hook that writes the same id in every turn.
-    Repair: Safe for a copy: it is cut. Safe for a record that says the same in another place,
-        or that hangs below the first: it gets a new id, and the records behind it that name the
-        old one follow it. Else unsafe: nobody can tell which of the two they meant.
+    Repair: Safe for a copy: it is cut. Safe for a record that says the same in another place:
+        it is cut where nothing but copies hangs from it, else it gets a new id, and the records
+        behind it that name the old one follow it; so does one that hangs below the first.
+        Else unsafe: nobody can tell which of the two they meant.
     Seen: Claude Code 24304, 22526 and hooks of plug-ins.
     """
     session = context.session
     place, first = graph.place(row), graph.place(earlier)
-    same = session.source.read(place.start, place.end) == session.source.read(
-        first.start, first.end
-    )
-    if same:
+    if row in copies:
         message = f"exact copy of line {first.line}"
         edits = [take_out(session.source, place.start, place.end)]
         fix = safe("take the copy out", edits)
@@ -104,11 +104,19 @@ def duplicate_uuid(context: Context, graph: Graph, row: int, earlier: int) -> Fi
     name = id_of(session, graph, row)
     fresh = dumps(_fresh(session.id, place.start))
     edits = set_member(session, place, session.format.id_key, fresh)
-    for child in graph.children(row):
-        if child not in graph.lost:
-            edits += set_parent(session, graph, child, fresh)
+    followers = [c for c in graph.children(row) if c not in graph.lost and c not in copies]
+    for child in followers:
+        edits += set_parent(session, graph, child, fresh)
     message = f"id {name} stands on line {first.line} already, on another record"
     again = _says(context, graph, row) == _says(context, graph, earlier)
+    if again and copies and not followers:
+        message = f"line {first.line} again, in another place"
+        edits = [take_out(session.source, place.start, place.end)]
+        if _follows_on(context, graph, row) and not _follows_on(context, graph, earlier):
+            parent = session.value(place).get(session.format.parent_key)
+            edits += set_parent(session, graph, earlier, dumps(parent))
+        fix = safe("take the copy out", edits)
+        return context.finding("G502", place, message, fix=fix)
     # Where the second hangs below the first, a walk by id goes round for ever.
     again = again or graph.hangs_below(row, earlier)
     fix = safe("give it a new id", edits) if again else unsafe("give it a new id", edits)
@@ -294,8 +302,9 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for row in graph.nameless:
         yield missing_uuid(context, graph, row, _wanted(graph, row))
+    copies = frozenset(row for row, earlier in graph.twins if _copied(context, graph, row, earlier))
     for row, earlier in graph.twins:
-        yield duplicate_uuid(context, graph, row, earlier)
+        yield duplicate_uuid(context, graph, row, earlier, copies)
     for row in dict.fromkeys(graph.cycles):
         yield parent_cycle(context, graph, row)
     bridged = dict(graph.breaks)
@@ -379,6 +388,19 @@ def _joined(context: Context, graph: Graph, branch: Branch) -> list[Edit]:
             tip = id_of(context.session, graph, branch.tip)
             return set_parent(context.session, graph, row, dumps(tip)) if tip else []
     return []
+
+
+def _follows_on(context: Context, graph: Graph, row: int) -> bool:
+    """Whether a record hangs from the one before it, as most do."""
+    before = graph.before(row)
+    name = id_of(context.session, graph, before) if before >= 0 else None
+    parent = context.session.value(graph.place(row)).get(context.session.format.parent_key)
+    return bool(parent == name)
+
+
+def _copied(context: Context, graph: Graph, row: int, earlier: int) -> bool:
+    read, place, first = context.session.source.read, graph.place(row), graph.place(earlier)
+    return read(place.start, place.end) == read(first.start, first.end)
 
 
 def _says(context: Context, graph: Graph, row: int) -> dict[str, Any]:

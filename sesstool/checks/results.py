@@ -122,7 +122,9 @@ def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -
     if moved == line and cut.start <= put.start <= cut.end:
         return manual(_STAYS)
     edits = [cut, put]
-    before = graph.before(result.row)
+    # What follows a result that came too early hangs where it should; behind one that came late
+    # it hangs from the record that stood between.
+    before = graph.before(result.row) if result.row > call.row else -1
     for follower in graph.children(result.row):
         if before >= 0 and not graph.flags[follower] & RESULT:
             edits += set_parent(session, graph, follower, dumps(id_of(session, graph, before)))
