@@ -256,6 +256,38 @@ def tells(call_id: str, words: str = "seen") -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": words}
 
 
+# Anthropic messages; `use` makes a call.
+
+
+def says_with(*content: Any) -> dict[str, Any]:
+    return said("assistant", list(content))
+
+
+def words(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def told(call_id: str, content: Any = "seen", **more: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content} | more
+
+
+# Responses items.
+
+
+def bare(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": kind} | fields
+
+
+def bare_call(call_id: str, **fields: Any) -> dict[str, Any]:
+    return bare(
+        "function_call", **({"name": "look", "arguments": "{}", "call_id": call_id} | fields)
+    )
+
+
+def bare_output(call_id: str, output: Any = "seen") -> dict[str, Any]:
+    return bare("function_call_output", call_id=call_id, output=output)
+
+
 CALL = [prompt(1, None), answer(2, 1, use("a"))]
 TURN = [
     prompt(1, None),

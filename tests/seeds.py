@@ -132,9 +132,77 @@ def openai_chat() -> bytes:
     )
 
 
+def anthropic_messages() -> bytes:
+    """Thinking, parallel calls, a call of the provider's own, and neighbours of one role."""
+
+    def call(name: str) -> dict[str, Any]:
+        return {"type": "tool_use", "id": name, "name": "exec", "input": {"cmd": "ls\n"}}
+
+    def result(name: str, content: Any) -> dict[str, Any]:
+        return {"type": "tool_result", "tool_use_id": name, "content": content}
+
+    words = {"type": "text", "text": _TEXT}
+    thought = {"type": "thinking", "thinking": "the mill first", "signature": "RXZlcnk="}
+    search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    messages: list[tuple[str, Any]] = [
+        ("user", _TEXT),
+        ("assistant", [thought, words, call("toolu_a1"), call("toolu_a2")]),
+        ("user", [result("toolu_a1", _TEXT), result("toolu_a2", [words]), words]),
+        ("assistant", [call("toolu_b1")]),
+        ("assistant", [call("toolu_b2")]),
+        ("user", [result("toolu_b1", "")]),
+        ("user", [result("toolu_b2", "done")]),
+        ("assistant", [search, found, {"type": "text", "text": "The lanterns hang."}]),
+        ("user", "And the café?"),
+        ("assistant", "It is open."),
+    ]
+    return joined(dumps({"role": role, "content": content}) for role, content in messages)
+
+
+def openai_responses() -> bytes:
+    """Reasoning, calls of two kinds, a reference, and a message without its type."""
+
+    def message(role: str, text: str) -> dict[str, Any]:
+        kind = "output_text" if role == "assistant" else "input_text"
+        return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+    def call(name: str) -> dict[str, Any]:
+        arguments = '{"cmd":"ls\\n"}'
+        return {"type": "function_call", "name": "exec", "arguments": arguments, "call_id": name}
+
+    def output(name: str, text: Any) -> dict[str, Any]:
+        return {"type": "function_call_output", "call_id": name, "output": text}
+
+    patch = {"type": "custom_tool_call", "name": "apply_patch", "input": "*** Begin\n"}
+    reasoning = {"type": "reasoning", "summary": [], "encrypted_content": "Z0FBQUFBQm8="}
+    return joined(
+        map(
+            dumps,
+            [
+                {"role": "developer", "content": "You keep the mill."},
+                message("user", _TEXT),
+                reasoning | {"id": "rs_1"},
+                call("call_aaaaaa"),
+                patch | {"call_id": "call_bbbbbb"},
+                output("call_aaaaaa", "a.md\nb.md"),
+                {"type": "custom_tool_call_output", "call_id": "call_bbbbbb", "output": "Done"},
+                message("assistant", "The lanterns hang.") | {"id": "msg_1"},
+                message("user", "And the café?"),
+                {"type": "item_reference", "id": "rs_2"},
+                call("call_cccccc"),
+                output("call_cccccc", [{"type": "input_text", "text": _TEXT}]),
+                message("assistant", "It is open."),
+            ],
+        )
+    )
+
+
 SEEDS = {
     f"{_SESSION}.jsonl": claude_code(),
     f"rollout-2026-03-01T10-00-00-{_SESSION}.jsonl": codex(),
     "talk.jsonl": openai_chat(),
+    "mill.jsonl": anthropic_messages(),
+    "items.jsonl": openai_responses(),
 }
 """File name → bytes."""

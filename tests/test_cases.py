@@ -25,7 +25,7 @@ from tests.conftest import SHARED
 
 CASES = SHARED / "cases"
 CORPUS = SHARED / "corpus"
-FORMATS = ("claude-code", "codex", "openai-chat")
+FORMATS = ("anthropic", "claude-code", "codex", "openai-chat", "responses")
 MUST_BE_SEEN = ("auto", "auto-quarantine", "never")
 # Kinds that a repair mends when it may guess.
 UNSAFE = frozenset(
@@ -81,6 +81,8 @@ def _sound() -> Iterator[Path]:
     for row in _rows(CORPUS / "codex" / "INDEX.tsv"):
         if row["file"].startswith("_generated__codex-cli") and "KILLED" not in row["notes"]:
             yield CORPUS / "codex" / row["file"]
+    yield CORPUS / "anthropic-messages" / "_generated" / "ok.jsonl"
+    yield from sorted((CORPUS / "openai-responses").rglob("*.jsonl"))
     yield from sorted((CORPUS / "claude-code" / "alfredjeanlab__claudeless").rglob("*.jsonl"))
 
 

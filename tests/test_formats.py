@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sesstool.formats.anthropic_messages import AnthropicMessages
 from sesstool.formats.base import Evidence, Question, argument_fault
 from sesstool.formats.claude_code import ClaudeCode
 from sesstool.formats.codex import Codex
@@ -21,6 +22,7 @@ from sesstool.formats.events import (
     Unknown,
 )
 from sesstool.formats.openai_chat import OpenAIChat
+from sesstool.formats.openai_responses import OpenAIResponses
 from sesstool.formats.wording import answer_text, is_placeholder
 from tests.conftest import (
     ROLLOUT,
@@ -28,6 +30,9 @@ from tests.conftest import (
     THREAD,
     answer,
     asks,
+    bare,
+    bare_call,
+    bare_output,
     boundary,
     event,
     item,
@@ -39,12 +44,15 @@ from tests.conftest import (
     runs,
     said,
     says,
+    says_with,
     tells,
+    told,
     uid,
     use,
 )
 
 CC, CODEX, CHAT = ClaudeCode(), Codex(), OpenAIChat()
+ANTHROPIC, RESPONSES = AnthropicMessages(), OpenAIResponses()
 HELLO = [{"type": "text", "text": "hello"}]
 
 
@@ -338,3 +346,43 @@ def test_codex_folders(home, monkeypatch, tmp_path):
     assert CODEX.resume_command(THREAD, "") == f"codex resume {THREAD}"
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
     assert CODEX.home(tmp_path / "sessions" / "r.jsonl") == tmp_path
+
+
+def test_anthropic_messages():
+    """Blocks are events of their message; prompts, a system prompt and a conversation are told."""
+    assert events(ANTHROPIC, said("user", "hi")) == [Message("/content", "user", "hi", prompt=True)]
+    call, spoken = events(ANTHROPIC, says_with(use("a", x=1)))
+    assert call == ToolCall("/content/0", "a", "Bash", {"x": 1})
+    assert (spoken.role, spoken.prompt) == ("assistant", False)
+    seen, words = events(ANTHROPIC, said("user", [told("a", "out", is_error=True)]))
+    assert seen == ToolResult("/content/0", "a", "out", error=True)
+    assert not words.prompt
+    assert events(ANTHROPIC, {"system": "be brief"}) == [Meta("", "system")]
+    whole = ANTHROPIC.meaning({"system": "s", "messages": [said("user"), says_with(use("a"))]})
+    assert [m.events[0].pointer for m in whole.nested] == [
+        "/messages/0/content",
+        "/messages/1/content/0",
+    ]
+
+
+def test_anthropic_messages_answer_with_a_block():
+    """The answer is a block, which a message of the user's can hold."""
+    question = Question("a", "Bash", {}, {}, Evidence("uncertain"))
+    block = json.loads(ANTHROPIC.answer(question))
+    words = answer_text(Evidence("uncertain"), "Bash")
+    assert block == told("a", words, is_error=True)
+    done = Question("a", "Bash", {}, {}, Evidence("completed", "four"))
+    assert json.loads(ANTHROPIC.answer(done)) == told("a", "four")
+    assert json.loads(ANTHROPIC.message(b"{}")) == said("user", [{}])
+
+
+def test_openai_responses():
+    """Items are events at the top of their record; a message may leave its type out."""
+    assert events(RESPONSES, said("user", "hi")) == [Message("/content", "user", "hi", prompt=True)]
+    assert events(RESPONSES, bare_call("a")) == [ToolCall("", "a", "look", "{}")]
+    assert events(RESPONSES, bare_output("a", "out")) == [ToolResult("", "a", "out")]
+    assert events(RESPONSES, bare("item_reference", id="rs_1")) == [Meta("", "item_reference")]
+    assert events(RESPONSES, bare("hologram")) == [Unknown("", "hologram")]
+    question = Question("a", "look", {}, bare_call("a"), Evidence("uncertain"))
+    words = answer_text(Evidence("uncertain"), "look")
+    assert json.loads(RESPONSES.answer(question)) == bare_output("a", words)

@@ -15,6 +15,9 @@ from tests.conftest import (
     TURN,
     answer,
     asks,
+    bare,
+    bare_call,
+    bare_output,
     blocks,
     boundary,
     codes,
@@ -35,10 +38,13 @@ from tests.conftest import (
     runs,
     said,
     says,
+    says_with,
     talk,
     tells,
+    told,
     uid,
     use,
+    words,
 )
 
 
@@ -459,3 +465,132 @@ def test_a_real_result_behind_a_placeholder_takes_its_place():
     mended = mend(jsonl(*late))
     assert [r["uuid"] for r in loads(mended)] == [uid(n) for n in (1, 2, 6, 4, 5)]
     assert mend(mended) == mended
+
+
+TWO = says_with(use("a"), use("b"))
+
+
+def made_up(block):
+    """Whether a result is one that a repair wrote, for a call whose outcome is unknown."""
+    return block["is_error"] and "[sesstool]" in block["content"] and "unknown" in block["content"]
+
+
+def test_a_missing_result_joins_its_siblings():
+    """In Anthropic messages an answer stands beside the other results, before the words."""
+    before = [said("user"), TWO, said("user", [told("b"), words("go on")]), says_with(words("x"))]
+    made = loads(mend(jsonl(*before)))
+    assert rest(made, 2) == rest(before, 2)
+    first, second, text = made[2]["content"]
+    assert (first, text) == (told("b"), words("go on"))
+    assert second["tool_use_id"] == "a"
+    assert made_up(second)
+
+
+def test_missing_results_share_one_message():
+    """Where no result is there, the answers of a turn stand together in one new message."""
+    before = [said("user"), TWO, said("assistant"), said("user", "next")]
+    made = loads(mend(jsonl(*before)))
+    assert rest(made, 3) == before
+    assert made[3]["role"] == "user"
+    assert [b["tool_use_id"] for b in made[3]["content"]] == ["a", "b"]
+    assert all(map(made_up, made[3]["content"]))
+
+
+def test_results_move_in_front_of_the_words():
+    """The blocks change places and keep their bytes, and so does all between them."""
+    spaced = (
+        b'{"role":"user", "content":[ {"type":"text","text":"x"} ,\t{"text":"y","type":"text"}, '
+    )
+    result = b'{ "type":"tool_result","tool_use_id":"a","n":1.0e3 }'
+    before = jsonl(said("user"), says_with(use("a")), spaced + result + b" ]}")
+    line = mend(before).split(b"\n")[2]
+    assert line == (
+        b'{"role":"user", "content":[ ' + result + b' ,\t{"type":"text","text":"x"}, '
+        b'{"text":"y","type":"text"} ]}'
+    )
+
+
+def test_a_late_result_moves_as_a_line_or_as_a_block():
+    """A message of late results moves as it is; of others the block goes to its siblings."""
+    head, late = (
+        [said("user"), TWO],
+        b'{"role":"user","content":[ %s,%s ]}'
+        % (
+            dump(told("a")),
+            dump(told("b")),
+        ),
+    )
+    before = jsonl(*head, said("user", "wait"), late)
+    assert mend(before) == jsonl(*head, late, said("user", "wait"))
+    mixed = [
+        said("user", [told("a")]),
+        says_with(words("x")),
+        said("user", [told("b"), words("y")]),
+    ]
+    made = loads(mend(jsonl(*head, *mixed)))
+    assert made[2:] == [said("user", [told("a"), told("b")]), mixed[1], said("user", [words("y")])]
+
+
+def test_a_result_of_the_model_moves_to_the_user():
+    """A result in the model's own message goes into a message of the user behind it."""
+    before = [said("user"), says_with(use("a"), told("a"), words("x")), said("user", "y")]
+    made = loads(mend(jsonl(*before)))
+    assert made[1:3] == [says_with(use("a"), words("x")), said("user", [told("a")])]
+    assert made[3] == before[2]
+
+
+@pytest.mark.parametrize(
+    ("turn", "key"),
+    [
+        (lambda i: [says_with(use(i)), said("user", [told(i)])], "tool_use_id"),
+        (lambda i: [bare_call(i), bare_output(i)], "call_id"),
+    ],
+)
+def test_an_id_that_may_stand_once_is_renamed_with_its_result(turn, key):
+    """The later call and its result get one new name; the first ones keep theirs."""
+    before = [said("user"), *turn("call_0"), said("user", "again"), *turn("call_0")]
+    made = loads(mend(jsonl(*before)))
+    assert made[:4] == before[:4]
+    call, answer = (dump(r).decode() for r in made[4:])
+    (name,) = {b[key] for b in (made[5].get("content") or [made[5]])}
+    assert name.startswith("call_0_")
+    assert call.count(name) == answer.count(name) == 1
+
+
+def test_an_id_that_is_not_taken_gets_one_name_everywhere():
+    """A call and its result are mended apart, and still belong together."""
+    odd = "functions.read:0"
+    made = loads(mend(jsonl(said("user"), says_with(use(odd)), said("user", [told(odd)]))))
+    name = made[1]["content"][0]["id"]
+    assert name == made[2]["content"][0]["tool_use_id"]
+    assert name.startswith("functions_read_0_")
+
+
+def test_names_of_tools():
+    """The end of a long name is cut; odd characters are replaced with the flag only."""
+    long = jsonl(said("user"), says_with(use("a", "n" * 300)), said("user", [told("a")]))
+    assert loads(mend(long))[1]["content"][0]["name"] == "n" * 200
+    odd = jsonl(asks("a"), tells("a")).replace(b"look", b"fs.look")
+    assert mend(odd) == odd
+    assert loads(mend(odd, unsafe=True))[0]["tool_calls"][0]["function"]["name"] == "fs_look"
+
+
+def test_ids_of_items_are_cut():
+    """An item without a fitting id of its own is sound; a second reference goes whole."""
+    sound = [bare_call("a", id="fc_1"), bare_output("a"), bare("item_reference", id="msg_1")]
+    wrong = said("assistant", type="message", id="item_9")
+    made = loads(mend(jsonl(said("user"), *sound, wrong, sound[2])))
+    assert made == [said("user"), *sound, said("assistant", type="message")]
+    plain = bare("reasoning", id="item_1", summary=[])
+    (finding,) = look(jsonl(*sound, plain, said("assistant"))).findings
+    assert (finding.code, str(finding.fix.applicability)) == ("C608", "manual")
+
+
+def test_a_conversation_in_one_record_is_judged_and_left():
+    """What a provider refuses in a dataset's conversation is told, and no byte is changed."""
+    turn = [says_with(use("a.b")), said("user", [words("x"), told("a.b")])]
+    data = jsonl({"system": "s", "messages": [said("user"), *turn, *turn, said("assistant")]})
+    found = look(data).findings
+    assert sorted({f.code for f in found}) == ["T405", "T410", "T412"]
+    assert {str(f.fix.applicability) for f in found} == {"manual"}
+    assert mend(data) == data

@@ -66,7 +66,9 @@ PIECES = st.sampled_from(
     ]
 )
 SOUP = st.lists(PIECES, max_size=40).map(b"".join) | st.binary(max_size=300)
-FORMATS = st.sampled_from(["claude-code", "codex", "openai-chat"])
+FORMATS = st.sampled_from(
+    ["anthropic-messages", "claude-code", "codex", "openai-chat", "openai-responses"]
+)
 RANDOM = st.integers(0, 2**63).map(Random)
 
 

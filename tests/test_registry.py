@@ -13,6 +13,7 @@ from tests.conftest import (
     Memory,
     answer,
     asks,
+    bare_call,
     event,
     jsonl,
     meta,
@@ -54,7 +55,12 @@ def named(*values, path=None):
             [{"type": "reasoning", "summary": []}, said("user", [], type="message")],
             "openai-responses",
         ),
+        ([bare_call("a"), said("user")], "openai-responses"),
+        ([said("user", type="message")], "openai-responses"),
         ([said("user"), ANTHROPIC], "anthropic-messages"),
+        ([{"system": "x"}, said("user"), ANTHROPIC], "anthropic-messages"),
+        ([{"messages": [said("user"), ANTHROPIC]}], "anthropic-messages"),
+        ([ANTHROPIC | {"type": "message", "id": "msg_1"}], "anthropic-messages"),
     ],
 )
 def test_detect(values, name):
@@ -98,6 +104,16 @@ def test_what_is_no_session(values, message):
         detect(values, None, "it")
     assert caught.value.hint
     assert caught.value.exit_code == 3
+
+
+def test_messages_of_an_agent_are_less_surely_a_plain_list(tmp_path):
+    """Ids or a side file say that an agent keeps the messages; its own format goes first."""
+    form, path = by_name("anthropic-messages"), tmp_path / "talk.jsonl"
+    assert form.score([ANTHROPIC], path).value == 100
+    assert form.score([ANTHROPIC | {"id": "m1"}], path).value == 60
+    path.with_suffix(".meta.json").touch()
+    assert form.score([ANTHROPIC], path).value == 60
+    assert form.score([said("user")], path).value == 0
 
 
 def test_by_name():

@@ -20,6 +20,9 @@ from tests.conftest import (
     THREAD,
     answer,
     asks,
+    bare,
+    bare_call,
+    bare_output,
     boundary,
     codes,
     event,
@@ -32,10 +35,13 @@ from tests.conftest import (
     result,
     said,
     says,
+    says_with,
     talk,
     tells,
+    told,
     uid,
     use,
+    words,
 )
 
 CC = jsonl(*talk(2))
@@ -80,6 +86,31 @@ def called(*behind) -> bytes:
     return jsonl(prompt(1, None), answer(2, 1, use("toolu_a")), *behind)
 
 
+def ants(*messages) -> bytes:
+    """Anthropic messages, with a sound turn in front that tells the format."""
+    first = [says_with(use("toolu_0")), said("user", [told("toolu_0")])]
+    return jsonl(said("user"), *first, *messages)
+
+
+def items(*more) -> bytes:
+    """Responses items, with a sound turn in front that tells the format."""
+    return jsonl(said("user"), bare_call("call_0"), bare_output("call_0"), *more)
+
+
+def reasons(cipher: str) -> bytes:
+    thought = bare("reasoning", summary=[], encrypted_content=cipher)
+    return items(thought, said("assistant"))
+
+
+def shown(*parts) -> list:
+    return [
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": p}}
+        for p in parts
+    ]
+
+
+TWO = says_with(use("a"), use("b"))
+BOTH = said("user", [told("a"), told("b")])
 WRITERS = [*talk(2), prompt(3, 2), prompt(4, 2), answer(5, 3), answer(6, 4), prompt(7, 6)]
 
 
@@ -209,6 +240,152 @@ PAIRS = [
         "C607",
         jsonl(*CODEX[:2], COMPACTED, COMPACTED, says("user", "x", 9)),
         jsonl(*CODEX[:2], COMPACTED, says("user", "x", 9)),
+    ),
+    # Anthropic messages, where neighbours of one role are one message.
+    Pair("S301", ants(said("user", [use("a")])), ants(said("user", [words("x"), {"type": "new"}]))),
+    Pair("T401", ants(TWO, said("user", [told("a")])), ants(TWO, BOTH, said("user"))),
+    Pair(
+        "T401",
+        ants(says_with(use("a")), says_with(use("b")), said("user", [told("b")])),
+        ants(says_with(use("a")), says_with(use("b")), said("user", [told("b"), told("a")])),
+    ),
+    Pair("T402", ants(said("user", [told("a"), words("x")])), ants(TWO, BOTH)),
+    Pair(
+        "T403",
+        ants(TWO, BOTH, said("user", [told("a")])),
+        ants(TWO, said("user", [told("a")]), said("user", [told("b")])),
+    ),
+    Pair("T404", ants(TWO, said("user"), BOTH), ants(TWO, says_with(words("x")), BOTH)),
+    Pair("T404", ants(says_with(use("a"), told("a"))), ants(says_with(SERVER, FOUND))),
+    Pair("T405", ants(says_with(use("toolu_0")), said("user", [told("toolu_0")])), ants(TWO, BOTH)),
+    Pair(
+        "T405",
+        ants(says_with(use("a"), use("a", x=1)), said("user", [told("a"), told("a", "")])),
+        ants(TWO, BOTH),
+    ),
+    Pair(
+        "T406",
+        ants(says_with(use("a") | {"input": '{"cut'}), said("user", [told("a")])),
+        ants(says_with(use("a", x={})), said("user", [told("a")])),
+    ),
+    Pair(
+        "T407",
+        ants(says_with(use("a", "ask_user"))),
+        ants(says_with(use("a", "ask_user")), said("user", [told("a")])),
+    ),
+    Pair("T408", ants(says_with(FOUND, words("x"))), ants(says_with(SERVER, FOUND))),
+    Pair(
+        "T409",
+        ants(says_with(use("a")), said("user", [told("")])),
+        ants(says_with(use("a")), said("user", [told("a", "")])),
+    ),
+    Pair(
+        "T410",
+        ants(says_with(use("fs.read:0")), said("user", [told("fs.read:0")])),
+        ants(says_with(use("fs_read-0")), said("user", [told("fs_read-0")])),
+    ),
+    Pair(
+        "T411",
+        ants(says_with(use("a", "n" * 201)), said("user", [told("a")])),
+        ants(says_with(use("a", "n.0" + "n" * 197)), said("user", [told("a")])),
+    ),
+    Pair(
+        "T411",
+        called(result(3, 2, "toolu_a")).replace(b"Bash", b"B" * 201),
+        called(result(3, 2, "toolu_a")).replace(b"Bash", b"B" * 200),
+    ),
+    Pair(
+        "T412",
+        ants(says_with(use("a")), said("user", [words("x"), told("a")])),
+        ants(says_with(use("a")), said("user", [told("a"), words("x")])),
+    ),
+    Pair(
+        "C601", ants(says_with(words(""), words("x"))), ants(said("user", " x"), said("assistant"))
+    ),
+    Pair(
+        "C601",
+        ants(says_with(use("a")), said("user", [told("a", [words("")])])),
+        ants(says_with(use("a")), said("user", [told("a", [])])),
+    ),
+    Pair(
+        "C602",
+        ants(says_with({"type": "redacted_thinking", "data": ""}, words("x"))),
+        ants(says_with({"type": "redacted_thinking", "data": "bWFkZQ=="}, words("x"))),
+    ),
+    Pair("C603", ants(said("user", shown("PGh0bWw+"))), ants(said("user", shown(PNG)))),
+    # Responses items.
+    Pair("S301", items(bare("message", role="robot", content="x")), items(bare("hologram"))),
+    Pair("T401", items(bare_call("a"), said("user")), items(bare_call("a"), bare_output("a"))),
+    Pair("T402", items(bare_output("a")), items(bare_call("a"), bare_output("a", []))),
+    Pair(
+        "T403",
+        items(bare_call("a"), bare_output("a"), bare_output("a")),
+        items(bare_call("a"), bare_call("b"), bare_output("b"), bare_output("a")),
+    ),
+    Pair(
+        "T404",
+        items(bare_call("a"), said("user"), bare_output("a")),
+        items(bare_call("a"), said("assistant"), bare_output("a")),
+    ),
+    Pair(
+        "T405",
+        items(bare_call("call_0"), bare_output("call_0")),
+        items(bare_call("a"), bare_output("a")),
+    ),
+    Pair(
+        "T406",
+        items(bare_call("a", arguments="[]"), bare_output("a")),
+        items(bare_call("a"), bare_output("a")),
+    ),
+    Pair(
+        "T407",
+        items(bare_call("a", name="ask_user")),
+        items(bare_call("a", name="ask_user"), bare_output("a")),
+    ),
+    Pair(
+        "T409", items(bare_call("a"), bare_output("")), items(bare_call("a"), bare_output("a", ""))
+    ),
+    Pair(
+        "T410",
+        items(bare_call("a" * 65), bare_output("a" * 65)),
+        items(bare_call("a.0:" + "a" * 60), bare_output("a.0:" + "a" * 60)),
+    ),
+    Pair(
+        "C601",
+        items(said("user", [bare("input_text", text="")])),
+        items(bare_call("a"), bare_output("a", "")),
+    ),
+    Pair("C604", reasons("REDACTED"), reasons("bWFkZQ==")),
+    Pair(
+        "C606",
+        items(bare("reasoning", summary=[]), said("user")),
+        items(bare("reasoning", summary=[]), said("assistant")),
+    ),
+    Pair(
+        "C608",
+        items(said("assistant", id="item_1", type="message")),
+        items(said("assistant", id="msg_1", type="message")),
+    ),
+    Pair(
+        "C608",
+        items(*(said("assistant", type="message", id="msg_1"),) * 2),
+        items(said("assistant", type="message", id="msg_1"), bare("item_reference", id="msg_2")),
+    ),
+    # OpenAI chat.
+    Pair(
+        "T410",
+        jsonl(asks("a" * 65), tells("a" * 65)),
+        jsonl(asks("functions.look:0", "a" * 64), tells("functions.look:0"), tells("a" * 64)),
+    ),
+    Pair(
+        "T411",
+        jsonl(asks("a"), tells("a")).replace(b"look", b"l.ok"),
+        jsonl(asks("a"), tells("a")).replace(b"look", b"L-_0" * 16),
+    ),
+    Pair(
+        "T413",
+        jsonl(asks(*map(str, range(129))), *map(tells, map(str, range(129)))),
+        jsonl(asks(*map(str, range(128))), *map(tells, map(str, range(128)))),
     ),
     Pair("G501", jsonl(*talk(2), prompt(3, 9)), jsonl(*talk(3))),
     Pair(

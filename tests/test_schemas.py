@@ -19,7 +19,7 @@ from sesstool.formats.schemas import RecordValidator, Violation
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"
-FORMATS = ["claude-code", "codex", "openai-chat"]
+FORMATS = ["anthropic-messages", "claude-code", "codex", "openai-chat", "openai-responses"]
 SEEDS = [7, 1961, int(os.environ.get("SESSTOOL_TEST_SEED", "40"))]
 CANARY = "heron-on-the-weir"
 ODD = [None, True, 0, -1, 1.0, 1.5, 2**64, "", "\n", "user\n", "\u2028", [], {}, [""], [{}]]
@@ -57,6 +57,24 @@ codex turn_context payload cwd model
 codex compacted payload message
 codex compacted payload/replacement_history/* type encrypted_content
 codex flour_record . timestamp type
+anthropic-messages user,assistant,system . role content
+anthropic-messages user content/* type text tool_use_id source
+anthropic-messages user content/*/source type media_type data url
+anthropic-messages user content/*/content/* type text
+anthropic-messages assistant content/* type thinking signature data text id name input
+anthropic-messages system content/* type text
+openai-responses user . role content
+openai-responses message . role content
+openai-responses message content/* type text image_url refusal
+openai-responses reasoning . summary
+openai-responses function_call . name arguments call_id
+openai-responses function_call_output,custom_tool_call_output . type call_id output
+openai-responses function_call_output output/* type text
+openai-responses custom_tool_call . name input call_id
+openai-responses function_call,custom_tool_call,reasoning,compaction,juggling . type
+openai-responses local_shell_call . type action status
+openai-responses local_shell_call action type
+openai-responses compaction . encrypted_content
 openai-chat system,user . role content
 openai-chat user content/* type text image_url
 openai-chat user content/*/image_url url
@@ -72,6 +90,8 @@ openai-chat function . role name content
 NO_STRING = "is a number where a string is expected"
 NO_LINK = "is a number where a string or null is expected"
 NO_CONTENT = "is null where a string or an array is expected"
+NO_OBJECT = "is a string where an object is expected"
+NO_SPEAKER = "is none of 'system', 'developer', 'user', 'assistant'"
 NO_ROLE = "is none of 'system', 'developer', 'user', 'assistant', 'tool', 'function'"
 WRONG = [
     ("claude-code", "user", "/uuid", "", "has a length below 1"),
@@ -89,6 +109,24 @@ WRONG = [
     ("codex", "session_meta", "/ordinal", 1.5, "is a number where an integer is expected"),
     ("codex", "response_item", "/payload/arguments", 1, NO_STRING),
     ("codex", "response_item", "/payload/content", "a", "is a string where an array is expected"),
+    ("anthropic-messages", "user", "/content", None, NO_CONTENT),
+    ("anthropic-messages", "user", "/content/0/type", "tool_use", "is not allowed here"),
+    (
+        "anthropic-messages",
+        "assistant",
+        "/role",
+        "tool",
+        "is none of 'user', 'assistant', 'system'",
+    ),
+    ("anthropic-messages", "assistant", "/content/0/input", "{}", NO_OBJECT),
+    (
+        "openai-responses",
+        "function_call",
+        "/arguments",
+        {},
+        "is an object where a string is expected",
+    ),
+    ("openai-responses", "message", "/role", "tool", NO_SPEAKER),
     ("openai-chat", "system", "/content", None, NO_CONTENT),
     ("openai-chat", "assistant", "/tool_calls/0/function/arguments", 1, NO_STRING),
     ("openai-chat", "tool", "/role", "robot", NO_ROLE),

@@ -16,7 +16,7 @@ from sesstool.model.graph import ASSISTANT, LOST, RESULT, TALK, Graph
 from sesstool.model.pairing import Call
 from sesstool.model.session import Session
 from sesstool.records.edits import Edit
-from sesstool.records.jsonspan import dumps, parts
+from sesstool.records.jsonspan import dumps, locate, parts
 from sesstool.records.linewise import put_behind
 
 # How many rows above a call its parallel siblings are looked for.
@@ -44,10 +44,24 @@ class Answers:
 
     def _linear(self) -> Iterator[tuple[Call, list[Edit]]]:
         ordinal = self._session.tracker.next_ordinal()
+        if self._session.format.pairing == "next":
+            yield from self._beside()
+            return
         for call in self._calls:
             answer = self._answer(call, "", ordinal)
             yield call, [put_behind(self._session.source, call.block.end, answer)]
             ordinal += ordinal >= 0
+
+    def _beside(self) -> Iterator[tuple[Call, list[Edit]]]:
+        """The results of a turn stand in one message: the first that is missing makes it.
+
+        The others have no edits until it is there.
+        """
+        made: set[int] = set()
+        for call in self._calls:
+            if call.block.last is not None or id(call.block) not in made:
+                made.add(id(call.block))
+                yield call, [beside(self._session, call, self._answer(call, "", -1))]
 
     def _linked(self, graph: Graph) -> Iterator[tuple[Call, list[Edit]]]:
         for n, call in enumerate(self._calls):
@@ -80,6 +94,17 @@ class Answers:
         """A new id; the same call always gets the same one, so that plans can be compared."""
         seed = f"{self._session.id}/{call.id}/{call.place.start}"
         return str(uuid.uuid5(uuid.NAMESPACE_OID, seed))
+
+
+def beside(session: Session, call: Call, block: bytes) -> Edit:
+    """Put a result's block behind those of its siblings, or else into a message of its own."""
+    last = call.block.last
+    raw = session.source.read(last.start, last.end) if last else b""
+    sibling = locate(raw, last.pointer) if last else None
+    if last is None or sibling is None:
+        return put_behind(session.source, call.block.end, session.format.message(block))
+    at = last.start + sibling.end
+    return Edit(at, at, b"," + block, content=True)
 
 
 def behind(graph: Graph, row: int, moved: int = -1) -> tuple[int, int]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.images import image_findings
+from sesstool.checks.provider import provider_findings
 from sesstool.checks.rule import rule
-from sesstool.checks.surgery import drop_block, drop_record, replace_value
+from sesstool.checks.surgery import drop_block, drop_record, drop_value, replace_value
 from sesstool.checks.tools import bad_arguments
 from sesstool.findings import Finding, Severity
 from sesstool.formats.base import Fault, Place, mapping, text
@@ -145,8 +146,22 @@ def check(context: Context, record: Record, meaning: Meaning) -> Iterator[Findin
             if event.fault:
                 yield bad_arguments(context, record, event)
         elif isinstance(event, ToolResult) and type(event.content) is list:
-            pointer = event.pointer + ("/content" if "/content/" in event.pointer else "/output")
+            key = "output" if context.session.format.provider == "openai-responses" else "content"
+            pointer = f"{event.pointer}/{key}"
             yield from image_findings(context, record, event.content, pointer)
+            if context.session.format.pairing == "next":
+                yield from _empty_results(context, record, event.content, pointer)
+    yield from provider_findings(context, record, meaning)
+
+
+def _empty_results(
+    context: Context, record: Record, content: list[Any], pointer: str
+) -> Iterator[Finding]:
+    """The findings about empty text blocks in a tool result."""
+    for n in (n for n, b in enumerate(map(mapping, content)) if b.get("text") == ""):
+        spot = Place(record.line, record.start, record.end, f"{pointer}/{n}")
+        fix = safe("take the empty block out", drop_value(context.session, spot, spot.pointer))
+        yield context.finding("C601", spot, "empty text block in a tool result", fix=fix)
 
 
 def _refused_thinking(context: Context, record: Record, event: Thinking) -> Finding:

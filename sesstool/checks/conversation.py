@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sesstool.checks.context import Context, manual
+from sesstool.checks.provider import provider_findings
 from sesstool.checks.results import undecided
 from sesstool.findings import Finding
 from sesstool.formats.events import Meaning
@@ -20,7 +21,8 @@ def check(context: Context, record: Record, meaning: Meaning) -> Iterator[Findin
 
     A call in the last message is what the model shall learn to say: it needs no result.
     """
-    pairing = Pairing(context.session.format.pairing)
+    form = context.session.format
+    pairing = Pairing(form.pairing, once=form.once)
     for inner in meaning.nested:
         pairing.see(record, inner, -1)
     pairing.finish()
@@ -37,3 +39,12 @@ def check(context: Context, record: Record, meaning: Meaning) -> Iterator[Findin
     for result, _ in pairing.duplicates:
         message = f"second result for call {result.id}"
         yield context.finding("T403", result.place, message, fix=manual(_LEFT))
+    for call in pairing.reused:
+        message = f"id {call.id} stands on an earlier call too"
+        yield context.finding("T405", call.place, message, fix=manual(_LEFT))
+    for result, _ in pairing.displaced:
+        message = f"the result of call {result.id} stands where the call cannot take it"
+        yield context.finding("T404", result.place, message, fix=manual(_LEFT))
+    for inner in meaning.nested:
+        for finding in provider_findings(context, record, inner):
+            yield replace(finding, fix=manual(_LEFT))

@@ -10,6 +10,7 @@ from pathlib import Path
 from sesstool.checks.content import bloat, error_echo, orphan_reasoning
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.graph import copied_record, hollow_compaction, lost_message
+from sesstool.checks.provider import bad_item_id
 from sesstool.checks.rule import rule
 from sesstool.findings import Applicability, Finding, Fix, Severity
 from sesstool.formats.base import Fault, Place, SideFile
@@ -210,6 +211,7 @@ BY_NAME = {
     "bloat": bloat,
     "orphan-reasoning": orphan_reasoning,
     "missing-side-file": missing_side_file,
+    "bad-item-id": bad_item_id,
 }
 
 

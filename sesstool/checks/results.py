@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from sesstool.checks.answers import behind
+from sesstool.checks.answers import behind, beside
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import add_member, drop_block, id_of, replace_value, set_parent
 from sesstool.findings import Finding, Fix, Severity
-from sesstool.formats.base import Place
+from sesstool.formats.base import Place, blocks, mapping
 from sesstool.formats.events import Meaning
 from sesstool.model.graph import ASSISTANT, HIDDEN, PROMPT, RESULT, Graph
 from sesstool.model.pairing import Call, Result
 from sesstool.model.session import Session
-from sesstool.records.jsonspan import dumps
+from sesstool.records.edits import Edit
+from sesstool.records.jsonspan import dumps, locate
 from sesstool.records.linewise import put_behind, take_out
 
 _KEPT = "it is kept in lost+found"
@@ -92,6 +93,10 @@ def displaced_result(context: Context, result: Result, call: Call) -> Finding:
     if session.graph is not None:
         fix = _moved_in_tree(session, session.graph, result, call)
         return _about(context, "T404", result, message, fix)
+    if session.format.pairing == "next":
+        edits = _moved_block(context, result, call)
+        fix = safe(_MOVE, edits) if edits else manual(_STAYS)
+        return _about(context, "T404", result, message, fix)
     line = session.source.read(result.place.start, result.place.end)
     cut = take_out(session.source, result.place.start, result.place.end)
     at = call.block.end
@@ -103,6 +108,34 @@ def displaced_result(context: Context, result: Result, call: Call) -> Finding:
     stays = cut.start <= put.start <= cut.end
     fix = manual(_STAYS) if stays else safe(_MOVE, [cut, put])
     return _about(context, "T404", result, message, fix)
+
+
+def _moved_block(context: Context, result: Result, call: Call) -> list[Edit]:
+    """Move a result's block to its siblings, or its whole record where all of it belongs there.
+
+    No edits where it stands on the next line already.
+    """
+    session, place = context.session, result.place
+    together = [
+        r
+        for r, c in session.pairing.displaced
+        if c.block is call.block and r.place.start == place.start
+    ]
+    raw = session.source.read(place.start, place.end)
+    in_message = mapping(session.value(place)).get("role") == "user"
+    if call.block.last is None and in_message and len(together) == _blocks(session, place):
+        cut = take_out(session.source, place.start, place.end)
+        put = put_behind(session.source, call.block.end, raw)
+        return [] if cut.start <= put.start <= cut.end else [cut, put]
+    member = locate(raw, place.pointer)
+    if member is None:
+        return []
+    block = raw[member.start : member.end]
+    return [*drop_block(session, place), beside(session, call, block)]
+
+
+def _blocks(session: Session, place: Place) -> int:
+    return len(blocks(session.value(place).get("content")))
 
 
 def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -> Fix:
@@ -147,11 +180,7 @@ def nameless_result(context: Context, result: Result, call: Call) -> Finding:
     session = context.session
     of_result = not result.id
     place, name = (result.place, call.id) if of_result else (call.place, result.id)
-    key = "id"
-    if place.pointer == "/payload":
-        key = "call_id"
-    elif of_result:
-        key = "tool_use_id" if place.pointer.startswith("/message/") else "tool_call_id"
+    key = session.format.result_key if of_result else session.format.call_key
     spot = Place(*place[:3], f"{place.pointer}/{key}")
     text = dumps(name)
     edits = replace_value(session, spot, spot.pointer, text) or add_member(session, spot, text)

@@ -29,6 +29,7 @@ from sesstool.records.jsonspan import dumps, parts
 from sesstool.records.recover import Record
 
 KEPT = "it is kept in lost+found"
+_NEW_ID = "give the second call, and its result, a new id"
 
 
 def _tool(call: Call) -> str:
@@ -94,26 +95,41 @@ def duplicate_call_id(context: Context, call: Call, before: Call, own: Result | 
     """Two calls that wait at the same time have one id.
 
     Finds: A call under the id of a call that is not answered yet. An id that is used again
-        after its result is sound.
+        after its result is sound, except in Anthropic messages and Responses items, of which
+        the provider wants each id once.
     Matters: Providers refuse the request ("tool_use ids must be unique"); results cannot be
         told apart.
     Example: Two parallel calls with the id `call_0`.
     Repair: Safe: a copy without a result of its own is cut. Another call gets a new id, together
         with its result where it has one; the first result belongs to the first call.
-    Seen: Gateways that count calls from 0 in each chunk; Claude Code 20508.
+    Seen: Gateways that count calls from 0 in each chunk or turn; Claude Code 20508, hermes 102629.
     """
     session = context.session
     message = f"id {call.id} stands on two calls at once"
     if own is None and _same_call(context, call, before):
         fix = safe("take the copy out", drop_block(session, call.place))
     else:
-        fresh = dumps(f"{call.id}_{_short(session.id, call)}")
-        edits = _rename(context, call.place, session.value(call.place), call.id, fresh)
-        if own is not None:
-            edits += _rename(context, own.place, session.value(own.place), own.id, fresh)
-        fix = safe("give the second call, and its result, a new id", edits)
+        fix = safe(_NEW_ID, _renamed(context, call, own))
     labels = {"call_id": call.id, "tool": call.name}
     return context.finding("T405", call.place, message, fix=fix, labels=labels)
+
+
+def reused_call_id(context: Context, call: Call) -> Finding:
+    """T405 where the first call was answered, and the provider wants each id once all the same."""
+    message = f"id {call.id} stands on an earlier call too; the provider wants each id once"
+    fix = safe(_NEW_ID, _renamed(context, call, call.result))
+    labels = {"call_id": call.id, "tool": call.name}
+    return context.finding("T405", call.place, message, fix=fix, labels=labels)
+
+
+def _renamed(context: Context, call: Call, own: Result | None) -> list[Edit]:
+    """A new id for a call and its result."""
+    session = context.session
+    fresh = dumps(f"{call.id}_{_short(session.id, call)}")
+    edits = _rename(context, call.place, session.value(call.place), call.id, fresh)
+    if own is not None:
+        edits += _rename(context, own.place, session.value(own.place), own.id, fresh)
+    return edits
 
 
 @rule("T406", "bad-arguments", Severity.ERROR)
@@ -204,6 +220,8 @@ def check(context: Context) -> Iterator[Finding]:
         own = next((r for r, _ in duplicates if r.id == call.id and r.scope == call.scope), None)
         duplicates = [(r, f) for r, f in duplicates if r is not own]
         yield duplicate_call_id(context, call, before, own)
+    for call in pairing.reused:
+        yield reused_call_id(context, call)
     for result, first in duplicates:
         found = duplicate_result(context, result, first)
         if found is not None:

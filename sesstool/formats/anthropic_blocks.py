@@ -8,18 +8,42 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sesstool.formats.base import text
+from sesstool.formats.base import Question, text
 from sesstool.formats.events import Event, Thinking, ToolCall, ToolResult
-from sesstool.formats.wording import is_placeholder
+from sesstool.formats.wording import answer_text, is_placeholder
+from sesstool.records.jsonspan import dumps
 
-_SIGNATURE = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+_OWN = _CALLS | {"tool_result", "thinking", "redacted_thinking"}
+# Base64; of the alphabet that words are made of too, only what is no word.
+_SIGNATURE = re.compile(
+    r"[A-Za-z0-9+/]+={0,2}|(?=.*[0-9])(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9_-]{40,}={0,2}"
+)
 _MASK = re.compile(r"redacted|masked|removed|omitted|\*{3}|…", re.IGNORECASE)
+
+
+def is_block(block: dict[str, Any]) -> bool:
+    """Whether a content block is of a kind that no other provider has."""
+    kind = text(block.get("type"))
+    sourced = kind in ("image", "document") and "source" in block
+    return kind in _OWN or kind.endswith("_tool_result") or sourced
+
+
+def result_block(question: Question) -> bytes:
+    """The block that answers a call."""
+    block = {
+        "type": "tool_result",
+        "tool_use_id": question.call_id,
+        "content": answer_text(question.evidence, question.name),
+    }
+    failed = question.evidence.state != "completed"
+    return dumps(block | ({"is_error": True} if failed else {}))
 
 
 def block_event(block: dict[str, Any], pointer: str) -> Event | None:
     """What a content block means, None where it is words or an image."""
     kind = text(block.get("type"))
-    if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
+    if kind in _CALLS:
         arguments = block.get("input")
         fault = "" if type(arguments) is dict else "its input is no object"
         server = kind != "tool_use"

@@ -127,24 +127,45 @@ class Dependent(Protocol):
         ...
 
 
+# Names that several agents give to a tool which asks the person before the screen.
+ASKING = frozenset(
+    {
+        "AskUserQuestion",
+        "ask_followup_question",
+        "ask_human",
+        "ask_user",
+        "request_approval",
+        "request_user_input",
+    }
+)
+
+
 class Format(ABC):
     """All that is known of one agent's session files.
 
     `pairing` tells where results must stand: "direct" right behind the message with the calls,
-    "turn" in the next user turn, "order" behind their call and before the next prompt. `waits`
-    are the tools that wait for a person; `harmless` those that change nothing. `schema` names the
-    record schema. Where `linked`, records form a tree: `id_key` and `parent_key` are the
-    members that link them.
+    "next" in the user message behind it (neighbours of one role count as one message, and its
+    results stand together, first), "turn" in the next user turn, "order" behind their call and
+    before the next prompt. `waits` are the tools that wait for a person; `harmless` those that
+    change nothing. `schema` names the record schema. `verbatim` says that the provider gets what
+    the file holds, since no agent stands between them that would mend it; `once` that it takes
+    a call id on one call only, in all of the session. `call_key` and
+    `result_key` are the members of a call and of a result that hold the call's id. Where
+    `linked`, records form a tree: `id_key` and `parent_key` are the members that link them.
     """
 
     name = ""
     title = ""
     schema = ""
     provider: Literal["", "anthropic", "openai-chat", "openai-responses"] = ""
+    verbatim = False
+    once = False
+    call_key = "id"
+    result_key = "tool_use_id"
     linked = False
     id_key = ""
     parent_key = ""
-    pairing: Literal["direct", "turn", "order"] = "order"
+    pairing: Literal["direct", "next", "turn", "order"] = "order"
     repairable = True
     waits: frozenset[str] = frozenset()
     harmless: frozenset[str] = frozenset()
@@ -162,8 +183,15 @@ class Format(ABC):
         return Tracker()
 
     def answer(self, question: Question) -> bytes:
-        """The record, without line end, that answers a call; only repairable formats have one."""
+        """The record, without line end, that answers a call; only repairable formats have one.
+
+        Where `pairing` is "next" it is the block alone, for `message`.
+        """
         raise NotImplementedError(f"{self.name} is not repairable")
+
+    def message(self, block: bytes) -> bytes:
+        """The record, without line end, around a result's block, where `pairing` is "next"."""
+        raise NotImplementedError(f"results of {self.name} are records")
 
     def prompt(self, beside: dict[str, Any], record_id: str, words: str) -> bytes:
         """A root record, without line end, that says `words` in a person's place.

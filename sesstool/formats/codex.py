@@ -66,6 +66,7 @@ class Codex(Format):
     schema = "codex"
     provider = "openai-responses"
     pairing = "order"
+    call_key = result_key = "call_id"
     waits = frozenset({"request_user_input"})
     harmless = frozenset({"update_plan", "view_image", "list_mcp_resources", "tool_search"})
 
@@ -121,7 +122,7 @@ class Codex(Format):
 
     def answer(self, question: Question) -> bytes:
         """See `Format.answer`."""
-        item = answer_item(question)
+        item = answer_item(question, lost="aborted ")  # Codex's own word
         if "payload" not in question.record:
             return dumps(item)
         out: dict[str, Any] = {"timestamp": question.record.get("timestamp")}

@@ -10,6 +10,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from sesstool.formats.base import Evidence, Fault, Place, Tracker, blocks, mapping, text
 from sesstool.formats.events import Meaning
+from sesstool.formats.responses_items import Reasoning
 from sesstool.records.edits import Edit
 from sesstool.records.heal import heal
 from sesstool.records.jsonspan import dumps, locate, without
@@ -66,8 +67,7 @@ class CodexTracker(Tracker):
         self._bloat = 0
         self._hollow: Place | None = None
         self._copies: list[Place] = []
-        self._reasoning: list[Place] = []
-        self._aimless: list[Place] = []
+        self._reasoning = Reasoning()
 
     def see(self, record: Record, meaning: Meaning) -> None:
         """See `Tracker.see`."""
@@ -78,7 +78,7 @@ class CodexTracker(Tracker):
         kind = value.get("type")
         payload = mapping(value.get("payload"))
         if kind == "response_item":
-            self._reason(record, text(payload.get("type")), text(payload.get("role")))
+            self._reasoning.see(record, payload)
         copied = self._last is not None and self._last.raw == record.raw
         if copied and kind == "response_item" and payload.get("type") in ("message", "reasoning"):
             self._copies.append(_place(record))
@@ -146,16 +146,6 @@ class CodexTracker(Tracker):
         else:
             self._said[key] += 1
 
-    def _reason(self, record: Record, kind: str, role: str) -> None:
-        """A reasoning item belongs to the model's item behind it."""
-        if kind == "reasoning":
-            self._reasoning.append(_place(record))
-        elif kind.endswith("_output") or (kind == "message" and role != "assistant"):
-            self._aimless += self._reasoning
-            self._reasoning = []
-        else:
-            self._reasoning = []
-
     def _compaction(self, record: Record) -> None:
         # What was heard before and not said is replaced by the summary: nothing is lost.
         self._heard.clear()
@@ -212,10 +202,7 @@ class CodexTracker(Tracker):
         yield from self._header(source)
         yield from self._ordinals()
         yield from self._lost(source)
-        for place in self._aimless + self._reasoning:
-            edits = (take_out(source, place.start, place.end),)
-            message = "a reasoning item without the item that it led to"
-            yield Fault("orphan-reasoning", place, message, "take it out", edits, safe=True)
+        yield from self._reasoning.faults(source)
         for place in self._copies:
             edits = (take_out(source, place.start, place.end),)
             message = "exact copy of the record before"

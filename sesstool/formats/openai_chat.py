@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sesstool.formats.anthropic_blocks import is_block
 from sesstool.formats.base import (
+    ASKING,
     Format,
     Question,
     Score,
@@ -29,9 +31,7 @@ _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "functio
 _FOREIGN_KEYS = frozenset(
     {"uuid", "parentUuid", "payload", "event_type", "parentId", "parts", "message", "reasoning"}
 )
-_FOREIGN_BLOCKS = frozenset(
-    {"tool_use", "tool_result", "thinking", "redacted_thinking", "toolCall"}
-)
+_FOREIGN_BLOCKS = frozenset({"toolCall", "input_image", "input_text", "output_text"})
 
 
 class OpenAIChat(Format):
@@ -42,16 +42,9 @@ class OpenAIChat(Format):
     schema = "openai-chat"
     provider = "openai-chat"
     pairing = "direct"
-    waits = frozenset(
-        {
-            "AskUserQuestion",
-            "ask_followup_question",
-            "ask_human",
-            "ask_user",
-            "request_approval",
-            "request_user_input",
-        }
-    )
+    verbatim = True
+    result_key = "tool_call_id"
+    waits = ASKING
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""
@@ -86,12 +79,14 @@ def _messages(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _is_message(value: Any) -> bool:
     value = mapping(value)
+    if value.get("type") == "message":  # an item of the Responses API, or an answer of Anthropic's
+        return False
     return text(value.get("role")) in _ROLES and not _FOREIGN_KEYS & value.keys()
 
 
 def _foreign(message: dict[str, Any]) -> bool:
-    kinds = {text(mapping(b).get("type")) for b in blocks(message.get("content"))}
-    return bool(kinds & _FOREIGN_BLOCKS)
+    content = list(map(mapping, blocks(message.get("content"))))
+    return any(text(b.get("type")) in _FOREIGN_BLOCKS or is_block(b) for b in content)
 
 
 def _events(value: dict[str, Any], pointer: str) -> list[Event]:

@@ -9,11 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sesstool.formats.base import Format, Score, blocks, mapping, share, text
+from sesstool.formats.base import Format, Score, mapping, share, text
 from sesstool.formats.events import Meaning, Unknown
-
-_ITEMS = frozenset({"message", "reasoning", "function_call", "function_call_output"})
-_ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
 
 
 class Named(Format):
@@ -61,17 +58,8 @@ def _gemini(value: dict[str, Any]) -> bool:
     )
 
 
-def _anthropic(value: dict[str, Any]) -> bool:
-    kinds = {text(mapping(b).get("type")) for b in blocks(value.get("content"))}
-    return value.get("role") in ("user", "assistant") and bool(kinds)
-
-
 def _kimi(value: dict[str, Any]) -> bool:
     return text(value.get("role")).startswith("_")
-
-
-def _responses(value: dict[str, Any]) -> bool:
-    return text(value.get("type")) in _ITEMS and "payload" not in value
 
 
 def _droid(value: dict[str, Any]) -> bool:
@@ -93,6 +81,4 @@ NAMED: tuple[Format, ...] = (
     Named("droid", "Factory Droid", _droid),
     Named("kimi", "Kimi CLI", _kimi),
     Named("cursor", "Cursor agent", _cursor),
-    Named("openai-responses", "OpenAI Responses items", _responses),
-    Named("anthropic-messages", "Anthropic messages", _anthropic),
 )

@@ -11,13 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from sesstool.errors import NotASessionError, UsageError
+from sesstool.formats.anthropic_messages import AnthropicMessages
 from sesstool.formats.base import Format
 from sesstool.formats.claude_code import ClaudeCode
 from sesstool.formats.codex import Codex
 from sesstool.formats.openai_chat import OpenAIChat
+from sesstool.formats.openai_responses import OpenAIResponses
 from sesstool.formats.others import NAMED
 
-FORMATS: tuple[Format, ...] = (ClaudeCode(), Codex(), OpenAIChat(), *NAMED)
+FORMATS: tuple[Format, ...] = (
+    ClaudeCode(),
+    Codex(),
+    OpenAIChat(),
+    AnthropicMessages(),
+    OpenAIResponses(),
+    *NAMED,
+)
 # Per cent of the sampled records that must be of a format.
 _ENOUGH = 50
 SAMPLE = 64

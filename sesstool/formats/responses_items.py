@@ -6,18 +6,36 @@ Codex keeps them in an envelope; others keep them bare, one a line.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from sesstool.formats.base import Question, argument_fault, mapping, text
+from sesstool.formats.base import Fault, Place, Question, argument_fault, mapping, text
 from sesstool.formats.events import Event, Message, Meta, Thinking, ToolCall, ToolResult, Unknown
 from sesstool.formats.wording import answer_text, is_placeholder
+from sesstool.records.linewise import take_out
+from sesstool.records.recover import Record
+from sesstool.records.source import Source
 
 _CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call"})
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
 _OTHER_ITEMS = frozenset(
     [
         "web_search_call",
+        "file_search_call",
+        "code_interpreter_call",
         "image_generation_call",
+        "mcp_call",
+        "mcp_list_tools",
+        "mcp_approval_request",
+        "mcp_approval_response",
+        "computer_call",
+        "computer_call_output",
+        "shell_call",
+        "shell_call_output",
+        "apply_patch_call",
+        "apply_patch_call_output",
+        "local_shell_call_output",
+        "item_reference",
         "compaction",
         "compaction_summary",
         "context_compaction",
@@ -66,11 +84,37 @@ def item_events(item: dict[str, Any], pointer: str) -> list[Event]:
     return [Unknown(pointer, kind)]
 
 
-def answer_item(question: Question) -> dict[str, Any]:
-    """The output that answers a call. Codex's own word for a lost one is "aborted"."""
+class Reasoning:
+    """Finds the reasoning items that the model's own item does not follow."""
+
+    def __init__(self) -> None:
+        """Start before the first item."""
+        self._open: list[Place] = []
+        self._aimless: list[Place] = []
+
+    def see(self, record: Record, item: dict[str, Any]) -> None:
+        """Take the items in their order."""
+        kind = text(item.get("type")) or "message"
+        if kind == "reasoning":
+            self._open.append(Place(record.line, record.start, record.end))
+            return
+        if kind.endswith("_output") or (kind == "message" and item.get("role") != "assistant"):
+            self._aimless += self._open
+        self._open = []
+
+    def faults(self, source: Source) -> Iterator[Fault]:
+        """One for each that leads to nothing, also at the end."""
+        for place in self._aimless + self._open:
+            edits = (take_out(source, place.start, place.end),)
+            message = "a reasoning item without the item that it led to"
+            yield Fault("orphan-reasoning", place, message, "take it out", edits, safe=True)
+
+
+def answer_item(question: Question, lost: str = "") -> dict[str, Any]:
+    """The output that answers a call; `lost` stands before the words where it was not recorded."""
     words = answer_text(question.evidence, question.name)
     if not question.evidence.output:
-        words = f"aborted {words}"
+        words = lost + words
     item: dict[str, Any] = {"call_id": question.call_id}
     kind = text(mapping(question.call).get("type"))
     if kind == "tool_search_call":

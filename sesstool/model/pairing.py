@@ -17,15 +17,22 @@ from sesstool.records.recover import Record
 
 @dataclass(slots=True)
 class Block:
-    """Calls that stand together, with their results: `end` is the offset behind the last."""
+    """Calls that stand together, with their results: `end` is the offset behind the last.
+
+    `last` is the last result that stands where it should, in mode "next".
+    """
 
     end: int
     answered: bool = False
+    last: Place | None = None
 
 
 @dataclass(slots=True)
 class Call:
-    """A tool call. `row` is its record's row in the graph, -1 where there is none."""
+    """A tool call. `row` is its record's row in the graph, -1 where there is none.
+
+    `result` is its own where it is told for a call in `Pairing.reused`, else None.
+    """
 
     id: str
     name: str
@@ -35,6 +42,7 @@ class Call:
     row: int
     server: bool
     block: Block
+    result: Result | None = None
 
 
 @dataclass(slots=True)
@@ -56,13 +64,19 @@ class Pairing:
     After `finish`: `unanswered` calls, `orphans` (results without a call), `duplicates` (a
     result and the place of the one before it), `displaced` (a result that stands where it must
     not, or in a tree may stand where it must not, and its call), `twins` (a call under an id
-    that was still open, and the call that opened it), `nameless` (a result and a call that
-    can only belong together, of which one has no id).
+    that was still open, and the call that opened it), `reused` (a call under an id that was
+    answered before, where each may stand once), `nameless` (a result and a call that can only
+    belong together, of which one has no id).
     """
 
-    def __init__(self, mode: Literal["direct", "turn", "order"]) -> None:
-        """See `Format.pairing` for the mode."""
+    def __init__(
+        self, mode: Literal["direct", "next", "turn", "order"], *, once: bool = False
+    ) -> None:
+        """See `Format.pairing` for the mode, and `Format.once`."""
         self._mode = mode
+        self._once = once
+        self._adjacent = mode in ("direct", "next")
+        self._role = ""
         self._open: dict[tuple[str, str], Call] = {}
         self._late: dict[tuple[str, str], Call] = {}
         self._early: dict[tuple[str, str], Result] = {}
@@ -77,6 +91,7 @@ class Pairing:
         self.duplicates: list[tuple[Result, Place]] = []
         self.displaced: list[tuple[Result, Call]] = []
         self.twins: list[tuple[Call, Call]] = []
+        self.reused: list[Call] = []
         self.nameless: list[tuple[Result, Call]] = []
         self.undecided: list[Call | Result] = []
 
@@ -91,13 +106,16 @@ class Pairing:
             self._said[meaning.scope] = ""
         if words and words[0].prompt:
             self._prompted = record.start
+        goes_on = self._mode == "next" and self._goes_on(words[0].role if words else "")
         if not calls and not results:
-            if self._block is not None and any(type(e) is Message for e in meaning.events):
+            if self._block is not None and goes_on:
+                self._block.end = record.end
+            elif self._block is not None and any(type(e) is Message for e in meaning.events):
                 self._block = None
                 self._close_block()
             return
         if calls:
-            if self._block is None or self._block.answered or self._mode == "direct":
+            if self._block is None or self._block.answered or not (goes_on or not self._adjacent):
                 self._block = Block(record.end)
                 self._close_block()
             self._block.end = record.end
@@ -105,6 +123,17 @@ class Pairing:
                 self._call(_call(call, record, meaning, row, self._block))
         for result in results:
             self._result(_result(result, record, meaning, row))
+        if self._mode == "next" and self._role == "user" and not calls and _has_words(meaning):
+            # What comes behind the words can no longer stand with the results before them.
+            self._block = None
+            self._close_block()
+
+    def _goes_on(self, role: str) -> bool:
+        """Whether a message goes on with the model's message before it."""
+        if not role:
+            return False
+        before, self._role = self._role, role
+        return before == role == "assistant" and not (self._block and self._block.answered)
 
     def finish(self) -> None:
         """Judge what is left after the last record."""
@@ -157,7 +186,7 @@ class Pairing:
 
     def _close_block(self) -> None:
         """Another message: where results must follow directly, they can only come late now."""
-        if self._mode != "direct":
+        if not self._adjacent:
             return
         for key, call in self._open.items():
             stale = self._late.pop(key, None)
@@ -169,7 +198,7 @@ class Pairing:
     def _call(self, call: Call) -> None:
         self.calls += 1
         key = (call.scope, call.id)
-        if self._mode != "direct" and (early := self._early.pop(key, None)) is not None:
+        if not self._adjacent and (early := self._early.pop(key, None)) is not None:
             self.displaced.append((early, call))
             self._answer(key, early)
             return
@@ -181,6 +210,8 @@ class Pairing:
                 return
             self.unanswered.append(before)
         self._open[key] = call
+        if self._once and hash(key) in self._answered:
+            self.reused.append(call)
 
     def _result(self, result: Result) -> None:
         if not result.id:
@@ -191,14 +222,19 @@ class Pairing:
             call = self._open.pop(key)
             if self._is_late(result, call):
                 self.displaced.append((result, call))
+            elif self._mode == "next" and not result.server:
+                call.block.last = result.place
             self._answer(key, result)
-        elif key in self._late:
-            self.displaced.append((result, self._late.pop(key)))
+            call.result = result
+        elif key in self._late and not result.server:
+            call = self._late.pop(key)
+            self.displaced.append((result, call))
             self._answer(key, result)
+            call.result = result
         elif (at := self._answered.get(hash(key))) is not None:
             line, start, end = self._places[at : at + 3]
             self.duplicates.append((result, Place(line, start, end)))
-        elif self._mode != "direct" and key not in self._early:
+        elif not self._adjacent and key not in self._early:
             self._early[key] = result
         else:
             self.orphans.append(result)
@@ -207,6 +243,8 @@ class Pairing:
         """Whether something was said between a call and its result."""
         if self._mode == "turn":
             return self._said.get(result.scope) != call.turn
+        if self._mode == "next":
+            return self._role == "assistant" and not result.server
         return self._mode == "order" and self._prompted > call.place.start
 
     def _nameless(self, result: Result) -> None:

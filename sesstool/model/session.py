@@ -35,7 +35,7 @@ class Session:
         self.first_time = self.last_time = ""
         self.last_message = -1
         self.graph: Graph | None = Graph() if form.linked else None
-        self.pairing = Pairing(form.pairing)
+        self.pairing = Pairing(form.pairing, once=form.once)
         self.tracker = form.tracker(source.path)
         self._linear = _Linear()
         self._leaf: str | None = None
