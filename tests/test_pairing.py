@@ -160,7 +160,7 @@ CODEX = [
     ),
     pytest.param(
         [runs("a"), says("user", "x"), runs("a"), output("a")],
-        expect(2, unanswered=[3]),
+        expect(2, twins=[(3, 5)]),
         id="id-again-unanswered",
     ),
     pytest.param([output("a"), runs("a")], expect(1, displaced=[(3, 4)]), id="before"),

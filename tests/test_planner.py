@@ -400,6 +400,16 @@ def test_results_that_nobody_can_tell_apart_are_left():
     assert loads(mend(one))[1]["tool_call_id"] == "b"
 
 
+def test_a_codex_call_that_stands_twice():
+    """The API wants each id once: a copy far above its call is cut, another call is renamed."""
+    right = [meta(), says("user", "x"), says("assistant", "y"), runs("a"), output("a")]
+    assert loads(mend(jsonl(*right[:2], runs("a"), *right[2:]))) == right
+    other = runs("a", arguments='{"cmd":"pwd"}')
+    made = [r["payload"].get("call_id") for r in loads(mend(jsonl(*right[:2], other, *right[2:])))]
+    assert made[-2:] == ["a", "a"]
+    assert made[2] == made[3] != "a"
+
+
 def test_a_message_in_parts_is_not_told_twice():
     """An event joins the texts of an item in its own way."""
     parts = [{"type": "output_text", "text": t} for t in ("A", "B")]

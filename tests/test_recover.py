@@ -123,6 +123,14 @@ def test_inner_objects_of_a_torn_line_are_no_records():
             assert values == [json.loads(lines[0]), json.loads(lines[2])]
 
 
+def test_inner_objects_of_a_beheaded_line_are_no_records():
+    """Nor are they where the head is gone, and a part begins as the records here do."""
+    data = jsonl({"type": "mode", "mode": "x"}, *talk(2))
+    cut = b'"x"],"edits":[{"type":"clear","keep":"all"}],"effort":{"type":"none"},"n":1}\n'
+    kinds, values, left = scan(data + cut)
+    assert (kinds, len(values), left) == ([Kind.NOISE], 3, data)
+
+
 def test_json_in_a_string_is_no_record():
     """A tool's output may quote whole records: the line stays one record."""
     inner = jsonl(*talk(4)).decode()

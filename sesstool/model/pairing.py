@@ -63,8 +63,8 @@ class Pairing:
 
     After `finish`: `unanswered` calls, `orphans` (results without a call), `duplicates` (a
     result and the place of the one before it), `displaced` (a result that stands where it must
-    not, or in a tree may stand where it must not, and its call), `twins` (a call under an id
-    that was still open, and the call that opened it), `reused` (a call under an id that was
+    not, or in a tree may stand where it must not, and its call), `twins` (of two calls that have
+    one id at once, the one to change and the other), `reused` (a call under an id that was
     answered before, where each may stand once), `nameless` (a result and a call that can only
     belong together, of which one has no id).
     """
@@ -208,7 +208,11 @@ class Pairing:
             if one_turn if self._mode == "turn" else before.block is call.block:
                 self.twins.append((call, before))
                 return
-            self.unanswered.append(before)
+            if self._mode == "order":
+                # The result stands behind the later one: the earlier is its copy, or needs an id.
+                self.twins.append((before, call))
+            else:
+                self.unanswered.append(before)
         self._open[key] = call
         if self._once and hash(key) in self._answered:
             self.reused.append(call)

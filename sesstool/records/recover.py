@@ -34,6 +34,10 @@ _ARRAY_MARKS = b"[],"
 _OTHER_NOTATION = re.compile(rb"[ \t]*\{[ \t]*(?:'|[A-Za-z_$][A-Za-z0-9_$]*[ \t]*:|//|/\*)")
 _FOREIGN_WORDS = (b"True", b"False", b"None", b"undefined", b"//", b"/*", b"'")
 _RECORD_START = re.compile(rb'\{[ \t]*"')
+# What follows an object inside of another one.
+_GOES_ON = re.compile(rb"[ \t]*[,}\]]")
+# A value with more keys of the file's records than this is taken for one of them.
+_SIBLING_KEYS = 2
 # How many lines of the head tell what the records of a file look like.
 _HEAD_LINES = 32
 # A record broken by newlines is joined up to this size, in bytes.
@@ -121,7 +125,8 @@ class _Reader:
             return False
         if not self._keys:
             return len(value) > 1
-        return next(iter(value)) in self._first_keys or len(self._keys & value.keys()) > 2
+        alike = len(self._keys & value.keys()) > _SIBLING_KEYS
+        return alike or next(iter(value)) in self._first_keys
 
     def _damaged(self, line: Line) -> Iterator[Record]:
         """The records and fragments of a line that is not simply one record."""
@@ -166,7 +171,7 @@ class _Reader:
         if status is Status.DONE:
             if self._in_array is None:
                 self._in_array = False
-            if block.torn and not self._is_record(block.text[block.at : scanner.at]):
+            if block.torn and not self._is_record(block.text, block.at, scanner.at):
                 # A part of the torn record, and no record behind it.
                 block.fragment(Kind.TORN, scanner.at)
             else:
@@ -183,14 +188,17 @@ class _Reader:
         start, end = scanner.closed
         if start <= block.at or block.text[end:].strip(BLANK):
             return False
-        return self._is_record(block.text[start:end])
+        return self._is_record(block.text, start, end)
 
-    def _is_record(self, raw: bytes) -> bool:
+    def _is_record(self, text: bytes, start: int, end: int) -> bool:
+        """Whether an object beside a torn record or noise is a record of its own."""
         try:
-            value, _ = heal(raw, 0)
+            value, _ = heal(text[start:end], 0)
         except ValueError:
             return False
-        return self._sibling(value)
+        # What goes on behind it is the object that it is a part of, unless it is hardly one.
+        inside = bool(_GOES_ON.match(text, end)) and len(self._keys & value.keys()) <= _SIBLING_KEYS
+        return self._sibling(value) and not inside
 
     def _join(self, block: Block, scanner: Scanner) -> bool:
         """Join the following lines to the block where they complete its last record."""
@@ -241,9 +249,8 @@ class _Reader:
         """Take bytes that are no JSON, up to a record of this file on the same line."""
         for found in _RECORD_START.finditer(block.text, block.at):
             scanner = Scanner(found.start())
-            if scanner.run(block.text) is Status.DONE and self._is_record(
-                block.text[found.start() : scanner.at]
-            ):
+            whole = scanner.run(block.text) is Status.DONE
+            if whole and self._is_record(block.text, found.start(), scanner.at):
                 block.fragment(Kind.NOISE, found.start())
                 return
             self._patience -= scanner.at - found.start()
