@@ -51,6 +51,7 @@ __all__ = [
     "repair",
     "repaired",
     "resume",
+    "settle",
     "state_folder",
     "undo",
     "validate",
@@ -91,17 +92,18 @@ def find(names: Iterable[str]) -> Iterator[Path | str]:
     """
     for name in names:
         path = Path(name)
+        # Not what Path has for this: of a folder that cannot be searched it raises OSError.
         if not name:
             # An unset variable of a script: it must not mean this folder.
             raise UsageError("a path is empty", hint="give a path; . is this folder")
         if name == "-":
             yield name
-        elif path.is_dir():
+        elif os.path.isdir(name):  # noqa: PTH112 - see above
             inside = sorted(p for p in path.rglob("*") if p.name.endswith(_SUFFIXES))
             if not inside:
                 raise InputError(f"{name} holds no session file", hint="sessions end in .jsonl")
             yield from inside
-        elif path.exists() or os.sep in name or name.endswith(_SUFFIXES):
+        elif os.path.lexists(name) or os.sep in name or name.endswith(_SUFFIXES):
             yield path
         else:
             yield _by_id(name)
@@ -223,16 +225,17 @@ def apply(
     """Do what a plan says, file by file. Raises StalePlanError, LiveSessionError, WriteError.
 
     Files that are in use, or are not those that the plan was made for, are looked for before
-    the first is changed.
+    the first is changed. A plan that was broken off between two files is done to the others.
     """
     folder = state or state_folder()
+    files = [file for file in plan.files if not transact.is_applied(file, folder)] or plan.files
     if len(plan.files) > 1:
-        for file in plan.files:
+        for file in files:
             if fingerprint(file.path).sha256 != file.before.sha256:
                 message = f"{file.path} has changed since the plan was made"
                 raise StalePlanError(message, hint="nothing was changed: make the plan again")
     if not ignore_live:
-        for file in plan.files:
+        for file in files:
             _refuse_live(file.path)
     return [
         transact.apply_file(
@@ -244,13 +247,32 @@ def apply(
             keep_undo=keep_undo,
             writer=_writer,
         )
-        for file in plan.files
+        for file in files
     ]
+
+
+def settle(
+    path: Path | str, *, ignore_live: bool = False, state: Path | None = None
+) -> list[Entry]:
+    """Bring to an end the changes of a file that were broken off, and tell which they were.
+
+    The file is then as before such a change, or is its result; the state of the entry says
+    which. `apply` and `undo` do it by themselves. Raises LiveSessionError and WriteError.
+    """
+    path = Path(path)
+    return transact.settled(
+        state or state_folder(),
+        path,
+        ignore_live=ignore_live,
+        recent_seconds=_recent(path),
+        writer=_writer,
+    )
 
 
 def undo(target: str, *, ignore_live: bool = False, state: Path | None = None) -> Entry:
     """Put back what the last write to a path, or the write of an id, replaced.
 
+    An entry in the state void tells that this write was broken off and never took place.
     Raises UndoError where there is nothing to undo or the file has changed since.
     """
     folder = state or state_folder()
@@ -267,12 +289,13 @@ def resume(
         return resuming.resume(source, format_name=format_name, progress=progress)
 
 
-def write_copy(repair_: Repair, target: Path, *, force: bool = False) -> None:
+def write_copy(repair_: Repair, target: Path | str, *, force: bool = False) -> None:
     """Write the repaired session to a new file, private, whole or not at all.
 
     A compressed session stays compressed. Raises WriteError, also where the target exists and
     `force` is not given, and StalePlanError where the session changed since it was read.
     """
+    target = Path(target)
     with reopened(repair_) as source:
         if source.path is not None and target.exists() and source.path.samefile(target):
             raise UsageError(

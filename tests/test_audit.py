@@ -95,14 +95,17 @@ def test_swapped_lines_show(state, lines):
     assert "line 2 has number 3, not 2" in log.verify(state)
 
 
-def test_a_torn_last_line_shows_and_the_next_one_goes_on(state, lines):
-    """A crash leaves its trace, and the log is still of use after it."""
+@pytest.mark.parametrize("torn", [b"", b"\0" * 20, b"\0" * 19 + b"\n"], ids=["cut", "nul", "hole"])
+def test_a_torn_last_line_shows_until_the_next_one_comes(state, lines, torn):
+    """Nobody was told of a line that a power cut tore, so the next one takes its place."""
     path = state / log.NAME
-    path.write_bytes(b"".join(lines)[:-20])
-    assert log.verify(state) == ["line 4 is cut off"]
+    path.write_bytes(b"".join(lines)[:-20] + torn)
+    (problem,) = log.verify(state)
+    assert problem.startswith("line 4 is ")
     log.append(state, change("/s/new.jsonl"))
-    assert log.verify(state) == ["line 4 is damaged"]
+    assert log.verify(state) == []
     assert [line["seq"] for line in log.read(state)] == [1, 2, 3, 4]
+    assert [line["path"] for line in log.read(state)][-1] == "/s/new.jsonl"
 
 
 @pytest.mark.parametrize("line", [b"[]\n", b'{"seq":"1"}\n', b"\xff\n", b"\n"])

@@ -16,7 +16,7 @@ from sesstool.records.edits import Edit, EditSet
 from sesstool.records.plan import FilePlan
 from sesstool.records.source import fingerprint, open_source
 from sesstool.records.transact import apply_file, undo
-from sesstool.records.undo import State, cut_ranges, entries, find, purge, state_folder
+from sesstool.records.undo import State, cut_ranges, damaged, entries, find, purge, state_folder
 
 ORIGINAL = b"one\ntwo\nthree\nfour"
 MTIME = 1_600_000_000_987_654_321
@@ -242,15 +242,19 @@ def test_a_journal_that_lost_its_bytes_brings_nothing_back(session, state):
     assert session.read_bytes() == b"one\ntwo\nthree\n"
 
 
-def test_a_damaged_entry_is_named_and_can_be_forgotten(session, state):
-    """One that cannot be read does not lock the others in for good."""
-    name = change(session, state)
-    (state / "undo" / name / "entry.json").write_text("{")
-    with pytest.raises(UndoError, match="cannot read the undo entry") as caught:
-        entries(state)
-    assert f"--purge {name}" in caught.value.hint
-    assert purge(state, name) == [name]
-    assert entries(state) == []
+def test_a_damaged_entry_is_passed_over_and_can_be_forgotten(session, state):
+    """One that cannot be read keeps neither the others from being undone nor new changes."""
+    lost, kept = change(session, state), change(session, state, [Edit(0, 4)])
+    (state / "undo" / lost / "entry.json").write_text("{")
+    assert [entry.id for entry in entries(state)] == [kept]
+    assert damaged(state) == [lost]
+    change(session, state, [Edit(0, 4)])
+    undo(state, str(session))
+    undo(state, str(session))
+    with pytest.raises(UndoError, match=f"all is undone already; {lost} cannot be read"):
+        undo(state, str(session))
+    assert purge(state, lost) == [lost]
+    assert damaged(state) == []
 
 
 def test_purge_forgets_all(session, state, tmp_path):
@@ -303,7 +307,9 @@ def test_an_undo_that_was_broken_off_at_the_end_is_not_done_twice(session, state
     assert [entry.state for entry in entries(state)] == [State.DONE, State.UNDONE]
 
 
-@pytest.mark.parametrize("tail", [b"fo", b"\0\0\0", b"f\0"], ids=["part", "nul", "both"])
+@pytest.mark.parametrize(
+    "tail", [b"fo", b"\0\0\0", b"f\0", b"\0ou"], ids=["part", "nul", "both", "hole"]
+)
 def test_a_torn_append_is_taken_back(session, state, tail):
     """A power cut leaves a part of it, or NULs; the next run finds that."""
     break_off(state, change(session, state), "undoing")

@@ -116,10 +116,11 @@ def _append(path: Path, change: Change) -> None:
         size = os.fstat(descriptor).st_size
         start = max(size - _TAIL, 0)
         tail = os.pread(descriptor, size - start, start).splitlines(keepends=True)
+        while tail and (not tail[-1].endswith(b"\n") or b"\0" in tail[-1]):
+            # A power cut tore this line before anybody was told of it, so it counts for nothing.
+            size -= len(tail.pop())
+            os.ftruncate(descriptor, size)
         line = _line(change, tail)
-        if tail and not tail[-1].endswith(b"\n"):
-            # A line cut by a crash stays as it is, for `verify` to show.
-            line = b"\n" + line
         try:
             _write(descriptor, line)
         except OSError:

@@ -8,6 +8,7 @@ import click
 
 from sesstool import api
 from sesstool.cli.common import Common, common, out_stream
+from sesstool.cli.streams import settled
 from sesstool.report.base import count
 from sesstool.text import quoted, safe
 
@@ -32,6 +33,8 @@ def command(shared: Common, plan: Path, write: bool, no_undo: bool, ignore_live:
     if not write:
         shared.note(f"next: sesstool apply --write {quoted(plan)}")
         return int(any(loaded.files))
+    for file in loaded.files:
+        settled(shared, file.path, ignore_live=ignore_live)
     for done in api.apply(loaded, ignore_live=ignore_live, keep_undo=not no_undo):
         undo = f"; undo: sesstool undo {done.undo_id}" if done.undo_id else ""
         shared.note(f"{done.path}: written{undo}")

@@ -9,7 +9,7 @@ import click
 from sesstool import api
 from sesstool.cli.common import Codes, Common, common, out_stream, worst
 from sesstool.cli.preview import as_json, document, said, show, unified
-from sesstool.cli.streams import found, piped, tell, watched
+from sesstool.cli.streams import found, piped, settled, tell, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import NotASessionError, SesstoolError, UsageError
 from sesstool.findings import Severity
@@ -67,6 +67,8 @@ def command(
     targets = list(found(shared, paths or piped(), codes))
     for path in targets:
         try:
+            if write:
+                settled(shared, path, ignore_live=ignore_live)
             with watched(shared, path) as advance:
                 repair = api.repair(
                     path, options, choice, format_name=format_name or "", progress=advance

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import BinaryIO
 from sesstool import api
 from sesstool.cli.common import Common, err, out_stream
 from sesstool.errors import SesstoolError, UsageError
+from sesstool.records.undo import State
 from sesstool.records.write import create
 from sesstool.text import quoted
 
@@ -50,7 +52,8 @@ def single(name: str) -> Path | str:
 @contextmanager
 def watched(shared: Common, path: Path | str) -> Iterator[Callable[[int], None]]:
     """Show how far a file was read; yields what takes byte offsets."""
-    total = Path(path).stat().st_size if Path(path).is_file() else 0
+    # Not Path.is_file: of a folder that cannot be searched it raises OSError.
+    total = os.path.getsize(path) if os.path.isfile(path) else 0  # noqa: PTH113, PTH202
     with shared.progress(total, Path(path).name) as bar:
         at = 0
 
@@ -61,6 +64,21 @@ def watched(shared: Common, path: Path | str) -> Iterator[Callable[[int], None]]
             at = offset
 
         yield advance
+
+
+_ENDS = {
+    State.VOID: "the file is as before it",
+    State.DONE: "the file is its result",
+    State.UNDONE: "the file is as before it",
+}
+
+
+def settled(shared: Common, path: Path | str, *, ignore_live: bool) -> None:
+    """Bring to an end what a crash broke off of the changes of a file, and say how it stands."""
+    for entry in api.settle(path, ignore_live=ignore_live):
+        end = _ENDS.get(entry.state, "the file was changed since, and is left alone")
+        undo = f"; undo: sesstool undo {entry.id}" if entry.state is State.DONE else ""
+        shared.note(f"{path}: {entry.command} {entry.id} was broken off: {end}{undo}")
 
 
 def tell(shared: Common, error: SesstoolError) -> int:

@@ -8,6 +8,7 @@ from sesstool import api
 from sesstool.cli.common import Common, common, out_stream
 from sesstool.errors import UndoError, UsageError
 from sesstool.records import undo as journal
+from sesstool.records.undo import State
 from sesstool.text import safe
 
 
@@ -40,6 +41,8 @@ def command(
         for entry in journal.entries(state):
             line = f"{entry.id}  {entry.made}  {entry.state}  {entry.command}  {entry.path}"
             out_stream().write(f"{safe(line)}\n".encode())
+        for name in journal.damaged(state):
+            shared.note(f"{name}: cannot be read; sesstool undo --purge {name} forgets it")
     elif show_cut:
         _cut(target or "")
     elif purge:
@@ -49,7 +52,11 @@ def command(
         shared.note(f"purged: {', '.join(gone) or 'nothing'}")
     else:
         entry = api.undo(target or "", ignore_live=ignore_live)
-        shared.note(f"{entry.path}: put back as before {entry.command} {entry.id}")
+        if entry.state is State.VOID:
+            end = f"{entry.command} {entry.id} was broken off: the file is as before it"
+        else:
+            end = f"put back as before {entry.command} {entry.id}"
+        shared.note(f"{entry.path}: {end}")
     return 0
 
 

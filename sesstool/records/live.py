@@ -12,7 +12,7 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,19 +98,21 @@ def process_alive(pid: int, started: str | None = None) -> bool:
 
 
 @contextmanager
-def openers_held_off(descriptor: int) -> Iterator[None]:
+def openers_held_off(descriptor: int) -> Iterator[Callable[[], bool]]:
     """Make every other process that opens the file wait, where the system can do that.
 
     Linux does, unless somebody has it open already. The wait ends with the block or after 45
-    seconds. Inside the block this process must not open the file a second time.
+    seconds. Inside the block this process must not open the file a second time. Yields what
+    tells whether somebody waits; it says no where nobody is made to.
     """
     try:
         _lease(descriptor, "F_WRLCK")
     except OSError:
-        yield
+        yield lambda: False
         return
     try:
-        yield
+        # While an opener waits, the system shows what the lease shall become.
+        yield lambda: fcntl.fcntl(descriptor, fcntl.F_GETLEASE) != fcntl.F_WRLCK
     finally:
         with suppress(OSError):  # the system took it back after 45 seconds
             _lease(descriptor, "F_UNLCK")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from base64 import b64decode, b64encode
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -87,7 +88,8 @@ class Plan:
 
 def _encoded(file: FilePlan) -> dict[str, Any]:
     return {
-        "path": str(file.path),
+        # From wherever the plan is applied; a symbolic link stays what it is.
+        "path": os.path.abspath(file.path),  # noqa: PTH100 - resolve() would follow links
         "before": asdict(file.before),
         "codec": file.codec,
         "edits": [

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sesstool.audit import log
+from sesstool.records import undo as journal
 from sesstool.records.source import Fingerprint, fingerprint
-from sesstool.records.undo import Entry, State, digest, entries, finish, open_raw, read_range
-from sesstool.records.write import edit_in_place, sweep, unchanged
+from sesstool.records.undo import Entry, State, digest, entries, open_raw, read_range
+from sesstool.records.write import edit_in_place, leftovers, sweep, temporaries, unchanged
 
 # Longer appends are not made in place, for a torn one is judged in memory.
 APPEND_LIMIT = 1 << 20
 
 
-def recover(state: Path, path: Path) -> None:
-    """Settle every change of a real path that was broken off. The caller holds its lock."""
-    for entry in entries(state, path):
-        settle(entry)
+def broken_off(state: Path, path: Path) -> bool:
+    """Whether a run that was killed left something to settle, or a run is at work right now."""
+    left = journal.unborn(state, path).exists() or leftovers(path)
+    return bool(left) or any(
+        entry.unfinished or temporaries(entry.folder) for entry in entries(state, path)
+    )
+
+
+def recover(state: Path, path: Path) -> list[Entry]:
+    """Settle every change of a real path that was broken off, and clear away what is left.
+
+    Returns the entries that were unfinished, as they are now. The caller holds the path's lock.
+    """
+    sweep(path)
+    journal.forget_unborn(state, path)
+    mine = entries(state, path)
+    for left in [left for entry in mine for left in temporaries(entry.folder)]:
+        left.unlink()
+    return [settle(entry) for entry in mine if entry.unfinished]
 
 
 def settle(entry: Entry) -> Entry:
@@ -38,14 +55,33 @@ def settle(entry: Entry) -> Entry:
         check = unchanged(path, now)
         edit_in_place(path, at=at, data=b"", mode=now.mode, mtime=mtime, expect=check)
         now = fingerprint(path)
-    if now.sha256 == entry.sha256:
-        mode, reached = entry.mode, State.DONE
-    else:
-        mode = entry.before.mode
-        reached = State.VOID if entry.state is State.BEGUN else State.UNDONE
+    done = now.sha256 == entry.sha256
+    if done and now.sha256 == entry.before.sha256:
+        done = entry.state is State.BEGUN  # only the mode changes, which is easily done again
+    mode = entry.mode if done else entry.before.mode
     check = unchanged(path, now)
     edit_in_place(path, at=now.size, data=b"", mode=mode, mtime=mtime, expect=check)
-    return finish(entry, reached)
+    if not done and entry.state is State.BEGUN:
+        return journal.drop(entry)
+    if done == (entry.state is State.BEGUN):
+        note(entry, again=True)
+    return journal.finish(entry, State.DONE if done else State.UNDONE)
+
+
+def note(entry: Entry, *, again: bool = False) -> None:
+    """Add a change or its undo to the audit log; with `again`, unless it is there already.
+
+    Raises WriteError.
+    """
+    state = entry.folder.parent.parent
+    action, before, after = entry.command, entry.before.sha256, entry.sha256
+    if entry.state is not State.BEGUN:
+        action, before, after = "undo", after, before
+    if again and any(
+        (line.get("undo"), line.get("action")) == (entry.id, action) for line in log.read(state)
+    ):
+        return
+    log.append(state, log.Change(action, str(entry.path), before, after, entry.findings, entry.id))
 
 
 def _torn_at(entry: Entry, now: Fingerprint) -> int | None:
@@ -57,7 +93,9 @@ def _torn_at(entry: Entry, now: Fingerprint) -> int | None:
     if not size < now.size <= size + APPEND_LIMIT:
         return None
     with open_raw(entry.path) as source:
-        # A power cut may leave NULs in the place of appended bytes.
-        rest = source.read(size, now.size).rstrip(b"\0")
+        rest = source.read(size, now.size)
         old = digest(read_range(source, 0, size))
-    return size if old == (size, sha256) and entry.appended().startswith(rest) else None
+    added = entry.appended()
+    # A power cut may leave NULs in the place of any of the appended bytes.
+    torn = len(rest) <= len(added) and all(a in (0, b) for a, b in zip(rest, added, strict=False))
+    return size if old == (size, sha256) and torn else None

@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from sesstool.records import undo as journal
 from sesstool.records.edits import EditSet
 from sesstool.records.live import find_writer
 from sesstool.records.plan import FilePlan
-from sesstool.records.settle import APPEND_LIMIT, recover, settle
+from sesstool.records.settle import APPEND_LIMIT, broken_off, note, recover, settle
 from sesstool.records.source import (
     EditedSource,
     FileSource,
@@ -33,7 +33,7 @@ from sesstool.records.source import (
     open_source,
 )
 from sesstool.records.undo import Entry, Span, State, digest, open_raw, read_range
-from sesstool.records.write import edit_in_place, real_path, replace, unchanged
+from sesstool.records.write import edit_in_place, make_folder, real_path, replace, unchanged
 
 WriterCheck = Callable[[Path], str | None]
 """An agent's own way to know who writes a session: a description, or None."""
@@ -90,14 +90,14 @@ def apply_file(
     if not plan:
         return Applied(path, "", plan.before.size, plan.before.size, 0, in_place=False)
     with _locked(state, path):
+        if not ignore_live:
+            _refuse_live(path, recent_seconds, writer)
         recover(state, path)
         now = fingerprint(path)
         if now.sha256 != plan.before.sha256:
             raise StalePlanError(
                 f"{path} has changed since the plan was made", hint="make the plan again"
             )
-        if not ignore_live:
-            _refuse_live(path, recent_seconds, writer)
         log.ready(state)
         with open_source(path) as source, _uninterrupted():
             spans = _spans(plan, source)
@@ -117,14 +117,53 @@ def apply_file(
                     added=result.data,
                     findings=plan.findings,
                 )
-            _put(path, now, result, source, _edited(source, plan.edits))
-            if entry:
-                journal.finish(entry)
-            undo_id = entry.id if entry else ""
-            what = (command, str(path), now.sha256, result.sha256, plan.findings, undo_id)
-            _note(state, log.Change(*what))
+            with _forgotten(entry, now):
+                _put(path, now, result, source, _edited(source, plan.edits))
+            with _told(path):
+                if entry:
+                    note(entry)
+                    journal.finish(entry)
+                else:
+                    what = (command, str(path), now.sha256, result.sha256, plan.findings)
+                    log.append(state, log.Change(*what))
     cut = sum(span.end - span.start for span in spans)
+    undo_id = entry.id if entry else ""
     return Applied(path, undo_id, now.size, result.size, cut, result.at is not None)
+
+
+def is_applied(plan: FilePlan, state: Path) -> bool:
+    """Whether the newest change of the file did what the plan says, and it is so still."""
+    path = real_path(plan.path)
+    made = [entry for entry in journal.entries(state, path) if not entry.closed]
+    spans = tuple(Span(edit.start, edit.end, len(edit.text)) for edit in plan.edits)
+    return bool(
+        made
+        and made[-1].state is State.DONE
+        and (made[-1].before.sha256, made[-1].spans) == (plan.before.sha256, spans)
+        and fingerprint(path).sha256 == made[-1].sha256
+    )
+
+
+def settled(
+    state: Path,
+    path: Path,
+    *,
+    ignore_live: bool,
+    recent_seconds: float | None,
+    writer: WriterCheck | None = None,
+) -> list[Entry]:
+    """Bring to an end what was broken off of the changes of a file; returns their entries.
+
+    Nothing is touched where nothing was broken off. See `apply_file` for the rest.
+    """
+    path = real_path(path)
+    if not broken_off(state, path):
+        return []
+    with _locked(state, path):
+        if not ignore_live:
+            _refuse_live(path, recent_seconds, writer)
+        with _uninterrupted():
+            return recover(state, path)
 
 
 def undo(
@@ -137,15 +176,17 @@ def undo(
 ) -> Entry:
     """Put back the bytes, mode and mtime that a file had before a change.
 
-    See `undo.find` for the target, and `apply_file` for the rest. Raises UndoError where
-    there is nothing to undo or the file has changed since.
+    See `undo.find` for the target, and `apply_file` for the rest. A change that was broken off
+    before it reached the file is forgotten, and void. Raises UndoError where there is nothing
+    to undo or the file has changed since.
     """
     path = journal.find(state, target).path
     with _locked(state, path):
-        while (entry := settle(journal.find(state, target))).state is State.VOID:
-            pass
-        if entry.state is State.UNDONE:
-            return entry  # a crash came when the bytes were back already
+        if not ignore_live:
+            _refuse_live(path, recent_seconds, writer)
+        entry = settle(journal.find(state, target))
+        if entry.closed:
+            return entry  # the bytes are back already, or were never gone
         now = fingerprint(path)
         if now.sha256 != entry.sha256:
             raise UndoError(
@@ -153,17 +194,41 @@ def undo(
                 f"{entry.id} left {entry.sha256}",
                 hint=f"sesstool undo --show-cut {entry.id} shows what the change took out",
             )
-        if not ignore_live:
-            _refuse_live(path, recent_seconds, writer)
         log.ready(state)
         with open_source(path) as source, _uninterrupted():
             result = _put_back(entry, source, now)
             entry = journal.finish(entry, State.UNDOING)
-            _put(path, now, result, source, journal.restored(entry, source))
-            entry = journal.finish(entry, State.UNDONE)
-            what = ("undo", str(path), now.sha256, result.sha256, entry.findings, entry.id)
-            _note(state, log.Change(*what))
+            with _forgotten(entry, now):
+                _put(path, now, result, source, journal.restored(entry, source))
+            with _told(path):
+                note(entry)
+                entry = journal.finish(entry, State.UNDONE)
     return entry
+
+
+@contextmanager
+def _forgotten(entry: Entry | None, now: Fingerprint) -> Iterator[None]:
+    """Where a write fails and the file is as before, leave no trace of it in the journal."""
+    try:
+        yield
+    except BaseException:
+        # Where this fails as well, the next run finds the entry and settles it.
+        with suppress(OSError, WriteError):
+            if entry and now.same_file(entry.path.stat()):
+                if entry.state is State.BEGUN:
+                    journal.drop(entry)
+                else:
+                    journal.finish(entry, State.DONE)
+        raise
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say of an error behind the write that the file is changed."""
+    try:
+        yield
+    except WriteError as error:
+        raise WriteError(f"{path} was changed, but {error.message}", hint=error.hint) from error
 
 
 @contextmanager
@@ -171,8 +236,7 @@ def _locked(state: Path, path: Path) -> Iterator[None]:
     """Keep other runs of sesstool from changing the file."""
     key = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
     try:
-        state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (state / "locks").mkdir(mode=0o700, exist_ok=True)
+        make_folder(state / "locks")
         lock = FileLock(state / "locks" / key, timeout=_WAIT, mode=0o600)
         lock.acquire()
     except Timeout as error:
@@ -286,10 +350,11 @@ def _put(
     """Write the result, and read it back."""
     check = unchanged(path, now)
     mode, mtime = result.mode, result.mtime
+    # Others cannot be kept from opening a file that this process has open.
     if result.at is None:
+        chunks = _and_close(chunks, source)
         replace(path, chunks, mode=mode, mtime=mtime, expect=check)
     else:
-        # Others cannot be kept from opening a file that this process has open.
         source.close()
         edit_in_place(path, at=result.at, data=result.data, mode=mode, mtime=mtime, expect=check)
     with open_raw(path) as written:
@@ -301,10 +366,7 @@ def _put(
             )
 
 
-def _note(state: Path, change: log.Change) -> None:
-    try:
-        log.append(state, change)
-    except WriteError as error:
-        raise WriteError(
-            f"{change.path} was changed, but {error.message}", hint=error.hint
-        ) from error
+def _and_close(chunks: Iterable[bytes], source: FileSource) -> Iterator[bytes]:
+    """The chunks; behind the last one the source that they come from is closed."""
+    yield from chunks
+    source.close()

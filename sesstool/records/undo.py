@@ -24,7 +24,7 @@ from platformdirs import user_state_path
 
 from sesstool.errors import InputError, UndoError, WriteError
 from sesstool.records.source import CHUNK, FileSource, Fingerprint, Source
-from sesstool.records.write import create, real_path, sync_folder
+from sesstool.records.write import create, make_folder, real_path, sync_folder
 
 _NAME = "entry.json"
 _CUT = "cut.bin"
@@ -34,7 +34,7 @@ _LIST = "sesstool undo --list shows what can be undone"
 
 
 class State(StrEnum):
-    """How far a change got. A void one never took place."""
+    """How far a change got. A void one never took place, and is not kept."""
 
     BEGUN = "begun"
     DONE = "done"
@@ -128,7 +128,7 @@ def begin(
     decompressed bytes, and `added` is what is going to be appended in place. Raises
     WriteError, and then nothing is kept.
     """
-    folder = _new_folder(state, path)
+    folder = unborn(state, path)
     made = datetime.now(UTC).isoformat()
     entry = Entry(
         folder,
@@ -145,6 +145,9 @@ def begin(
         findings,
     )
     try:
+        make_folder(state / "undo")
+        forget_unborn(state, path)
+        folder.mkdir(mode=0o700)
         cut = (chunk for s in entry.spans for chunk in read_range(source, s.start, s.end))
         create(folder / _CUT, cut)
         if source.codec:
@@ -152,15 +155,41 @@ def begin(
                 create(folder / _ORIGINAL, whole.chunks())
         create(folder / _ADDED, [added])
         _save(entry)
-        # The names of the folders must be on disk before the file is touched, too.
+        entry = replace(entry, folder=folder.rename(_new_name(state, path)))
+        # The name of the folder must be on disk before the file is touched, too.
         sync_folder(folder.parent)
-        sync_folder(state)
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError | WriteError):
-            raise _cannot_keep(folder, path) from error
+            raise _cannot_keep(state, path) from error
         raise
     return entry
+
+
+def unborn(state: Path, path: Path) -> Path:
+    """Where an entry of a path is made: one fixed name, so that a leftover is found."""
+    return state / "undo" / f".{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}"
+
+
+def forget_unborn(state: Path, path: Path) -> None:
+    """Remove what a crash left of an entry in the making. The caller holds the path's lock."""
+    folder = unborn(state, path)
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def drop(entry: Entry) -> Entry:
+    """Forget a change that never took place. Raises WriteError."""
+    state = entry.folder.parent.parent
+    try:
+        forget_unborn(state, entry.path)
+        # At once out of the list, however far the removal gets.
+        entry.folder.rename(unborn(state, entry.path))
+        forget_unborn(state, entry.path)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise WriteError(f"cannot remove {entry.folder}: {reason}") from error
+    return replace(entry, state=State.VOID)
 
 
 def finish(entry: Entry, state: State = State.DONE) -> Entry:
@@ -171,14 +200,15 @@ def finish(entry: Entry, state: State = State.DONE) -> Entry:
 
 
 def entries(state: Path, path: Path | None = None) -> list[Entry]:
-    """The entries of all files or of one real path, oldest first. Raises UndoError."""
-    found = [
-        _load(folder)
-        for folder in (state / "undo").glob(f"{_key(path)}*" if path else "*")
-        if (folder / _NAME).exists()  # else it is being begun, or a crash came first
-    ]
-    mine = [entry for entry in found if path in (None, entry.path)]
+    """The entries of all files or of one real path, oldest first; `damaged` tells of others."""
+    found = [_load(folder) for folder in _folders(state, path)]
+    mine = [entry for entry in found if entry and path in (None, entry.path)]
     return sorted(mine, key=lambda entry: (entry.made, entry.id))
+
+
+def damaged(state: Path) -> list[str]:
+    """The ids of the entries that cannot be read. `purge` forgets one."""
+    return sorted(folder.name for folder in _folders(state) if _load(folder) is None)
 
 
 def find(state: Path, target: str) -> Entry:
@@ -195,6 +225,8 @@ def find(state: Path, target: str) -> Entry:
     still = [entry for entry in found if not entry.closed]
     if not still:
         what = "all is undone already" if found else "no change is known"
+        if broken := damaged(state):
+            what += f"; {', '.join(broken)} cannot be read"
         raise UndoError(f"nothing to undo{f' for {target}' if target else ''}: {what}", hint=_LIST)
     return still[-1]
 
@@ -249,7 +281,7 @@ def purge(state: Path, name: str | None = None) -> list[str]:
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
             raise UndoError(f"cannot remove {folder}: {reason}") from error
-    return [folder.name for folder in folders]
+    return [folder.name for folder in folders if not folder.name.startswith(".")]
 
 
 def open_raw(path: Path) -> FileSource:
@@ -282,22 +314,21 @@ def _key(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:4]
 
 
-def _new_folder(state: Path, path: Path) -> Path:
-    try:
-        state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        undo = state / "undo"
-        undo.mkdir(mode=0o700, exist_ok=True)
-        while (folder := undo / (_key(path) + secrets.token_hex(2))).exists():
-            pass
-        folder.mkdir(mode=0o700)
-    except OSError as error:
-        raise _cannot_keep(state, path) from error
+def _folders(state: Path, path: Path | None = None) -> list[Path]:
+    """The folders of entries, of all files or of those whose ids may be a path's."""
+    pattern = f"{_key(path)}*" if path else "*"
+    return [f for f in (state / "undo").glob(pattern) if not f.name.startswith(".")]
+
+
+def _new_name(state: Path, path: Path) -> Path:
+    while (folder := state / "undo" / (_key(path) + secrets.token_hex(2))).exists():
+        pass
     return folder
 
 
-def _cannot_keep(folder: Path, path: Path) -> WriteError:
+def _cannot_keep(state: Path, path: Path) -> WriteError:
     return WriteError(
-        f"cannot keep in {folder} what undo needs; {path} is as before",
+        f"cannot keep in {state} what undo needs; {path} is as before",
         hint="free some space and allow writing there, or do without undo with --no-undo",
     )
 
@@ -308,7 +339,8 @@ def _save(entry: Entry) -> None:
     create(entry.folder / _NAME, [json.dumps(value).encode()], force=True)
 
 
-def _load(folder: Path) -> Entry:
+def _load(folder: Path) -> Entry | None:
+    """The entry in a folder; None where it cannot be read."""
     try:
         value = json.loads((folder / _NAME).read_bytes())
         return Entry(
@@ -322,8 +354,5 @@ def _load(folder: Path) -> Entry:
                 "findings": tuple(value["findings"]),
             }
         )
-    except (OSError, ValueError, TypeError, LookupError) as error:
-        raise UndoError(
-            f"cannot read the undo entry {folder}",
-            hint=f"sesstool undo --purge {folder.name} forgets it",
-        ) from error
+    except (OSError, ValueError, TypeError, LookupError):
+        return None

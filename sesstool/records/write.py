@@ -40,11 +40,13 @@ def replace(
     The new file has the permission bits `mode`, the time `mtime` in nanoseconds, and the
     owner and extended attributes of the old one. `expect` is called right before the change
     and raises to stop it. A symbolic link stays and its target is changed. The caller holds
-    the lock of `path`. Raises WriteError, which leaves the file as it was.
+    the lock of `path`, and has it not open once the chunks came to their end. Raises
+    WriteError, which leaves the file as it was.
     """
     path = real_path(path)
     temporary = _temporary(path)
     try:
+        sweep(path)  # left by a run that was killed
         now = _regular(path)
         if now.st_nlink > 1:
             raise WriteError(
@@ -55,7 +57,6 @@ def replace(
         if not os.access(path, os.W_OK):
             # The folder would allow it, but somebody made this file read-only.
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        temporary.unlink(missing_ok=True)  # left by a run that was killed
         with open(temporary, "xb", opener=_private) as handle:
             handle.writelines(chunks)
             handle.flush()
@@ -65,12 +66,12 @@ def replace(
             os.utime(temporary, ns=(now.st_atime_ns, mtime))
             # Without it a power cut after the rename can leave an empty file.
             os.fsync(handle.fileno())
-        expect()
-        temporary.replace(path)
+        _exchange(temporary, path, expect)
     except OSError as error:
         raise _unchanged(path, error) from error
     finally:
         _discard(temporary)
+        _discard(_old(path))
     _confirm(path)
 
 
@@ -100,9 +101,12 @@ def edit_in_place(
                     _append(path, descriptor, data, now)
                 elif not same:
                     os.ftruncate(descriptor, at)
-                if mode != stat.S_IMODE(now.st_mode):
-                    path.chmod(mode)
-                os.utime(path, ns=(now.st_atime_ns, mtime))
+                try:
+                    if mode != stat.S_IMODE(now.st_mode):
+                        path.chmod(mode)
+                    os.utime(path, ns=(now.st_atime_ns, mtime))
+                except OSError as error:
+                    raise _changed(path, f"not its mode or time: {_reason(error)}") from error
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -150,10 +154,21 @@ def create(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, force: boo
 
 def sweep(path: Path) -> None:
     """Remove what a killed `replace` of this path left. The caller holds the lock of `path`."""
-    try:
-        _temporary(path).unlink(missing_ok=True)
-    except OSError as error:
-        raise _unchanged(path, error) from error
+    for left in leftovers(path):
+        try:
+            left.unlink()
+        except OSError as error:
+            raise _unchanged(path, error) from error
+
+
+def temporaries(folder: Path) -> list[Path]:
+    """What killed runs of `create` left in a folder, or one that is at work."""
+    return list(folder.glob(f"{_PREFIX}*"))
+
+
+def leftovers(path: Path) -> list[Path]:
+    """What a killed `replace` of this path left."""
+    return [left for left in (_temporary(path), _old(path)) if os.path.lexists(left)]
 
 
 def unchanged(path: Path, then: Fingerprint) -> Callable[[], None]:
@@ -172,6 +187,15 @@ def unchanged(path: Path, then: Fingerprint) -> Callable[[], None]:
 def real_path(path: Path) -> Path:
     """The absolute path of the file itself, with no symbolic link in it."""
     return Path(os.path.realpath(path))
+
+
+def make_folder(folder: Path) -> None:
+    """Make a private folder, and those above it, and have their names on disk. Raises OSError."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(folder.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -201,6 +225,38 @@ def _temporary(path: Path) -> Path:
     """Where `replace` writes: one fixed name a path, so that the next run finds a leftover."""
     key = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
     return path.with_name(_PREFIX + key)
+
+
+def _old(path: Path) -> Path:
+    """The second name that the old file has while the new one takes its place."""
+    return _temporary(path).with_suffix(".old")
+
+
+def _exchange(temporary: Path, path: Path, expect: Callable[[], None]) -> None:
+    """Give the new file the name of the old one, unless somebody is about to write to that.
+
+    Who opened the old file goes on writing to it, and nobody would see that any more. So
+    openers are held off meanwhile; where one came, the old file gets its name back.
+    """
+    old = _old(path)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with openers_held_off(descriptor) as somebody_waits:
+            before = os.fstat(descriptor)
+            expect()
+            with suppress(OSError):  # no hard links here
+                old.hardlink_to(path)
+            temporary.replace(path)
+            now = os.fstat(descriptor)
+            late = (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns)
+            if (late or somebody_waits()) and old.exists():
+                old.replace(path)
+                raise StalePlanError(
+                    f"{path} was opened by somebody else a moment ago; it is as before",
+                    hint="close what writes to it, and run it again",
+                )
+    finally:
+        os.close(descriptor)
 
 
 def _discard(temporary: Path) -> None:
@@ -272,10 +328,14 @@ def _confirm(path: Path) -> None:
         sync_folder(path.parent)
     except OSError as error:
         # Asking again may succeed without the bytes being there: only reading them tells.
-        raise WriteError(
-            f"{path} was changed, but the disk did not confirm it: {_reason(error)}",
-            hint="see to the disk, then validate the file and undo the change where needed",
-        ) from error
+        raise _changed(path, f"the disk did not confirm it: {_reason(error)}") from error
+
+
+def _changed(path: Path, what: str) -> WriteError:
+    return WriteError(
+        f"{path} was changed, but {what}",
+        hint="see to the disk, then validate the file and undo the change where needed",
+    )
 
 
 def _unchanged(path: Path, error: OSError) -> WriteError:
