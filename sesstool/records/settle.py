@@ -25,27 +25,23 @@ def broken_off(state: Path, path: Path) -> bool:
 def recover(state: Path, path: Path) -> list[Entry]:
     """Settle every change of a real path that was broken off, and clear away what is left.
 
-    Returns the entries that were unfinished, as they are now. The caller holds the path's lock.
+    Returns the entries that were unfinished, as they are now. The file is then the old one or
+    the new one, unless somebody else changed it: in that case it is left alone, and so is the
+    entry. The caller holds the path's lock. Raises InputError and WriteError.
     """
     sweep(path)
     journal.forget_unborn(state, path)
     mine = entries(state, path)
     for left in [left for entry in mine for left in temporaries(entry.folder)]:
         left.unlink()
-    return [settle(entry) for entry in mine if entry.unfinished]
+    return [_settled(entry) for entry in mine if entry.unfinished]
 
 
-def settle(entry: Entry) -> Entry:
-    """Find out how far a change or an undo got that was broken off, and bring it to an end.
-
-    The file is then the old one or the new one, unless somebody else changed it: in that case
-    it is left alone, and so is the entry. The caller holds the lock of the path. Raises
-    InputError and WriteError.
-    """
+def _settled(entry: Entry) -> Entry:
+    """Find out how far a change or an undo got that was broken off, and bring it to an end."""
     path = entry.path
-    if not entry.unfinished or not path.exists():
+    if not path.exists():
         return entry
-    sweep(path)
     now = fingerprint(path)
     mtime = entry.before.mtime
     if now.sha256 not in (entry.before.sha256, entry.sha256):

@@ -22,7 +22,7 @@ from sesstool.records import undo as journal
 from sesstool.records.edits import EditSet
 from sesstool.records.live import find_writer
 from sesstool.records.plan import FilePlan
-from sesstool.records.settle import APPEND_LIMIT, broken_off, note, recover, settle
+from sesstool.records.settle import APPEND_LIMIT, broken_off, note, recover
 from sesstool.records.source import (
     EditedSource,
     FileSource,
@@ -180,11 +180,13 @@ def undo(
     before it reached the file is forgotten, and void. Raises UndoError where there is nothing
     to undo or the file has changed since.
     """
-    path = journal.find(state, target).path
+    entry = journal.find(state, target)
+    path = entry.path
     with _locked(state, path):
         if not ignore_live:
             _refuse_live(path, recent_seconds, writer)
-        entry = settle(journal.find(state, target))
+        ended = {one.id: one for one in recover(state, path)}
+        entry = ended.get(entry.id) or journal.find(state, entry.id)
         if entry.closed:
             return entry  # the bytes are back already, or were never gone
         now = fingerprint(path)

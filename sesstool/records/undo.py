@@ -159,7 +159,7 @@ def begin(
         # The name of the folder must be on disk before the file is touched, too.
         sync_folder(folder.parent)
     except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(entry.folder, ignore_errors=True)
         if isinstance(error, OSError | WriteError):
             raise _cannot_keep(state, path) from error
         raise

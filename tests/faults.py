@@ -1,0 +1,83 @@
+"""Makes the n-th call that changes a file system fail, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+_CHANGING = (
+    *("open", "write", "ftruncate", "fsync", "replace", "rename", "link", "unlink", "rmdir"),
+    *("mkdir", "chmod", "utime", "chown"),
+)
+Fault = Callable[[str, Callable[..., Any], tuple[Any, ...]], None]
+
+
+def kill(name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """The process is killed before the call, and in the middle of a write."""
+    if name == "write":
+        call(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def error(number: int) -> Fault:
+    """The call fails and does nothing, if it is none that frees space."""
+
+    def fail(name: str, _call: Callable[..., Any], _arguments: tuple[Any, ...]) -> None:
+        if name not in {"unlink", "rmdir"}:
+            raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+def forked(action: Callable[[], int], before: Callable[[], Any]) -> tuple[int | None, str]:
+    """What an action returns in a forked process, and prints; None where that was killed.
+
+    `before` is called first, in that process.
+    """
+    sys.stdout.flush()
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(write)
+        with os.fdopen(read, encoding="utf-8") as pipe:
+            said = pipe.read()
+        status = os.waitpid(pid, 0)[1]
+        return None if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status), said
+    code = 99
+    try:
+        sys.stdout = sys.stderr = os.fdopen(write, "w", encoding="utf-8")
+        before()
+        code = action()
+        sys.stdout.flush()
+    except BaseException:  # noqa: BLE001 - the test must see it
+        traceback.print_exc(file=sys.__stderr__)
+    finally:
+        os._exit(code)
+
+
+def at_call(step: int, fault: Fault) -> Callable[[], None]:
+    """What makes the `step`th change fail, in a process that is thrown away."""
+
+    def prepare() -> None:
+        count = 0
+
+        def wrapped(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+            def counting(*arguments: Any, **options: Any) -> Any:
+                nonlocal count
+                if name != "open" or arguments[1] & os.O_CREAT:
+                    count += 1
+                    if count == step:
+                        fault(name, partial(call, **options), arguments)
+                return call(*arguments, **options)
+
+            return counting
+
+        for name in _CHANGING:
+            setattr(os, name, wrapped(name, getattr(os, name)))
+
+    return prepare
