@@ -7,6 +7,7 @@ default; an option given to the command counts before all of them.
 from __future__ import annotations
 
 import difflib
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -104,7 +105,11 @@ def files(cwd: Path, explicit: Path | None = None) -> list[Path]:
         return [explicit]
     project = _project_file(cwd)
     user = user_config_path("sesstool") / "config.toml"
-    return [*([user] if user.is_file() else []), *([project] if project else [])]
+    try:
+        has_user = user.is_file()
+    except OSError as error:  # its folder cannot be searched
+        raise _unreadable(user, error) from error
+    return [*([user] if has_user else []), *([project] if project else [])]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -118,10 +123,12 @@ def read(path: Path) -> dict[str, Any]:
 def _project_file(cwd: Path) -> Path | None:
     """The nearest file upwards that has settings for sesstool."""
     for folder in (cwd, *cwd.parents):
-        if (folder / PROJECT_FILE).is_file():
+        # Not Path.is_file, which raises where a folder cannot be searched: it may be anybody's.
+        if os.path.isfile(folder / PROJECT_FILE):  # noqa: PTH113
             return folder / PROJECT_FILE
-        if (folder / "pyproject.toml").is_file() and _table(folder / "pyproject.toml"):
-            return folder / "pyproject.toml"
+        other = folder / "pyproject.toml"
+        if os.path.isfile(other) and _table(other):  # noqa: PTH113
+            return other
     return None
 
 
@@ -130,8 +137,7 @@ def _table(path: Path) -> dict[str, Any]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise ConfigError(f"cannot read {path}: {reason}") from error
+        raise _unreadable(path, error) from error
     except ValueError as error:
         raise ConfigError(f"{path} is no TOML: {error}") from error
     if path.name != "pyproject.toml":
@@ -141,6 +147,11 @@ def _table(path: Path) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: tool.sesstool is no table")
     return table
+
+
+def _unreadable(path: Path, error: OSError) -> ConfigError:
+    reason = (error.strerror or type(error).__name__).lower()
+    return ConfigError(f"cannot read {path}: {reason}", hint="--isolated reads no settings file")
 
 
 def _checked(name: str, value: Any, path: Path, *, project: bool) -> Any:

@@ -39,15 +39,38 @@ def forked(action: Callable[[], int], before: Callable[[], Any]) -> tuple[int | 
 
     `before` is called first, in that process.
     """
+    return _end(*_start(action, before))
+
+
+def together(action: Callable[[], int], times: int = 2) -> list[tuple[int | None, str]]:
+    """The same of an action in several processes, which start it at the same moment."""
+    wait, start = os.pipe()
+
+    def ready() -> None:
+        os.close(start)
+        os.read(wait, 1)
+
+    processes = [_start(action, ready) for _ in range(times)]
+    os.close(start)
+    os.close(wait)
+    return [_end(*process) for process in processes]
+
+
+def _end(pid: int, read: int) -> tuple[int | None, str]:
+    with os.fdopen(read, encoding="utf-8") as pipe:
+        said = pipe.read()
+    status = os.waitpid(pid, 0)[1]
+    return None if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status), said
+
+
+def _start(action: Callable[[], int], before: Callable[[], Any]) -> tuple[int, int]:
+    """The number of the process, and where what it prints can be read."""
     sys.stdout.flush()
     read, write = os.pipe()
     pid = os.fork()
     if pid:
         os.close(write)
-        with os.fdopen(read, encoding="utf-8") as pipe:
-            said = pipe.read()
-        status = os.waitpid(pid, 0)[1]
-        return None if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status), said
+        return pid, read
     code = 99
     try:
         sys.stdout = sys.stderr = os.fdopen(write, "w", encoding="utf-8")

@@ -273,6 +273,13 @@ def test_write_copy(tmp_path):
         api.write_copy(repair, path, force=True)
 
 
+def test_a_copy_may_be_named_by_a_string(tmp_path):
+    """As every other path of the library."""
+    path = put(tmp_path / "s.jsonl", DAMAGED)
+    api.write_copy(api.repair(str(path)), str(tmp_path / "copy.jsonl"))
+    assert api.validate(str(tmp_path / "copy.jsonl")).findings == ()
+
+
 def test_nothing_to_do_is_false(tmp_path):
     """The repair of a sound session is false and has no files."""
     repair = api.repair(put(tmp_path / "s.jsonl", jsonl(*talk(2))))

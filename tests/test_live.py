@@ -1,7 +1,9 @@
 """Telling who writes to a file."""
 
 import fcntl
+import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -11,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from sesstool.errors import InputError
+from sesstool.formats.claude_code import ClaudeCode
 from sesstool.records import live
 from sesstool.records.live import find_writer, lock_is_held, openers_held_off, process_alive
+from tests.conftest import SESSION
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="leases and /proc are Linux's")
 
@@ -183,3 +187,39 @@ def test_a_file_that_is_open_elsewhere_is_changed_without_a_wait(session):
     finally:
         os.close(descriptor)
     assert session.read_bytes() == b""
+
+
+@linux
+def test_claude_code_is_known_by_what_it_registers(tmp_path):
+    """The process must run, and have the session."""
+    path = project_of(tmp_path) / f"{SESSION}.jsonl"
+    path.touch()
+    entry = tmp_path / ".claude" / "sessions" / "1.json"
+    entry.parent.mkdir()
+    with other_process("") as process:
+        entry.write_text(json.dumps({"pid": process.pid, "sessionId": SESSION}))
+        assert f"process {process.pid}" in ClaudeCode().writer(path)
+        assert ClaudeCode().writer(path.with_name(SESSION[::-1] + ".jsonl")) is None
+    assert ClaudeCode().writer(path) is None
+
+
+@linux
+def test_a_claude_code_that_registers_nothing_is_known_by_its_folder(tmp_path, monkeypatch):
+    """One that registered another session is not meant."""
+    path = project_of(tmp_path) / f"{SESSION}.jsonl"
+    path.touch()
+    entry = tmp_path / ".claude" / "sessions" / "1.json"
+    entry.parent.mkdir()
+    assert ClaudeCode().writer(path) is None
+    monkeypatch.chdir(tmp_path)
+    with other_process("open('/proc/self/comm', 'w').write('claude')") as process:
+        assert f"in the folder of this session (process {process.pid})" in ClaudeCode().writer(path)
+        entry.write_text(json.dumps({"pid": process.pid, "sessionId": "another"}))
+        assert ClaudeCode().writer(path) is None
+
+
+def project_of(home):
+    """Claude Code's folder for a project at `home` itself."""
+    folder = home / ".claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(home))
+    folder.mkdir(parents=True)
+    return folder

@@ -130,6 +130,7 @@ def cli(ctx: click.Context) -> None:
 
 def main() -> NoReturn:
     """Run the command line that the process was given, and exit."""
+    _open_streams()
     sys.exit(run(sys.argv[1:]))
 
 
@@ -157,6 +158,17 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - a bug is told here, and ends the process
         return _bug(error, verbose=not {"-v", "-vv", "--verbose"}.isdisjoint(arguments))
     return code
+
+
+def _open_streams() -> None:
+    """Stand in for standard streams that the caller closed.
+
+    Else a session could be opened in their place, and written to by whoever prints.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # The lowest number that is free is that of the stream.
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _invoke(arguments: list[str]) -> int:

@@ -41,7 +41,7 @@ from sesstool.formats.events import (
 )
 from sesstool.formats.wording import answer_text, is_blank
 from sesstool.records.jsonspan import dumps
-from sesstool.records.live import process_alive
+from sesstool.records.live import process_alive, processes
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
 
@@ -51,6 +51,8 @@ _PLACEHOLDER = re.compile(r"<[A-Z_]+>")
 _KEPT_OUTPUT = re.compile(
     r"<persisted-output>\n[^\n]*saved to: [^\n]*[/\\]tool-results[/\\]([\w.-]+)\n"
 )
+# What a project's folder name has a hyphen for.
+_NO_SLUG = re.compile(r"[^A-Za-z0-9]")
 _UUID_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\.jsonl")
 _COPIED = (
     "isSidechain",
@@ -234,20 +236,30 @@ class ClaudeCode(Format):
         return None
 
     def writer(self, path: Path) -> str | None:
-        """See `Format.writer`: the agent registers each running process with its session."""
+        """See `Format.writer`: the agent registers each running process with its session.
+
+        Versions before 2.1 do not: one that runs in the session's project may be its writer.
+        """
         home = self.home(path)
         if home is None:
             return None
+        registered = set()
         for entry in home.glob("sessions/*.json"):
             try:
                 row = mapping(json.loads(entry.read_bytes()))
             except (OSError, ValueError):
                 continue
             pid, started = row.get("pid"), row.get("procStart")
-            if row.get("sessionId") != self.session_id(path) or not isinstance(pid, int):
+            if not isinstance(pid, int):
+                continue
+            registered.add(pid)
+            if row.get("sessionId") != self.session_id(path):
                 continue
             if process_alive(pid, started if isinstance(started, str) else None):
                 return f"Claude Code runs this session (process {pid})"
+        for pid, folder in processes("claude"):
+            if pid not in registered and _NO_SLUG.sub("-", folder) in path.parts:
+                return f"Claude Code runs in the folder of this session (process {pid})"
         return None
 
     def session_id(self, path: Path) -> str:

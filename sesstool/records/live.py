@@ -97,6 +97,14 @@ def process_alive(pid: int, started: str | None = None) -> bool:
     return fields[0] not in _DEAD and started in (None, fields[19])
 
 
+def processes(name: str) -> Iterator[tuple[int, str]]:
+    """The processes of a name, each with the folder that it runs in; none without /proc."""
+    for process in _PROC.glob("[0-9]*"):
+        with suppress(OSError):  # it ended, or belongs to another user
+            if (process / "comm").read_text().strip() == name:
+                yield int(process.name), str((process / "cwd").readlink())
+
+
 @contextmanager
 def openers_held_off(descriptor: int) -> Iterator[Callable[[], bool]]:
     """Make every other process that opens the file wait, where the system can do that.
