@@ -36,7 +36,7 @@ def home(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("home")
     for name, inside in _FOLDERS.items():
         monkeypatch.setenv(name, str(folder / inside))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR"):
         monkeypatch.delenv(name, raising=False)
     return folder
 
@@ -286,6 +286,50 @@ def bare_call(call_id: str, **fields: Any) -> dict[str, Any]:
 
 def bare_output(call_id: str, output: Any = "seen") -> dict[str, Any]:
     return bare("function_call_output", call_id=call_id, output=output)
+
+
+# pi: entries with ids made of small numbers.
+
+
+def pid(n: int | None) -> str | None:
+    return None if n is None else f"{n:08x}"
+
+
+def head(**more: Any) -> Any:
+    first = {"type": "session", "version": 3, "id": THREAD}
+    return first | {"timestamp": "2026-03-01T06:00:00.000Z", "cwd": "/srv/beacon"} | more
+
+
+def entry(n: int, parent: int | None, kind: str, **more: Any) -> Any:
+    link = {"type": kind, "id": pid(n), "parentId": pid(parent)}
+    return link | {"timestamp": f"2026-03-01T06:00:{n % 60:02d}.000Z"} | more
+
+
+def speaks(n: int, parent: int | None, role: str, *content: Any, **more: Any) -> Any:
+    blocks = [{"type": "text", "text": c} if type(c) is str else c for c in content]
+    message = {"role": role, "content": blocks, "timestamp": 1772344800000 + n} | more
+    return entry(n, parent, "message", message=message)
+
+
+def call_of(call_id: str, arguments: Any = None) -> Any:
+    given = {"path": "log"} if arguments is None else arguments
+    return {"type": "toolCall", "id": call_id, "name": "bash", "arguments": given}
+
+
+def result_of(n: int, parent: int | None, call_id: str, words: str = "done") -> Any:
+    return speaks(n, parent, "toolResult", words, toolCallId=call_id, toolName="bash")
+
+
+def compaction(n: int, parent: int | None, kept: int, summary: str = "so far") -> Any:
+    return entry(n, parent, "compaction", summary=summary, firstKeptEntryId=pid(kept))
+
+
+def chat(last: int, first: int = 1) -> list[Any]:
+    """A straight talk of prompts and answers with the ids from `first` to `last`."""
+    return [
+        speaks(n, n - 1 if n > 1 else None, "user" if n % 2 else "assistant", f"words {n}")
+        for n in range(first, last + 1)
+    ]
 
 
 CALL = [prompt(1, None), answer(2, 1, use("a"))]

@@ -35,6 +35,7 @@ UNREPAIRED = {
     "T413": "only who wrote the file can tell how the turn may be parted",
     "C608": "manual where the item is only found by its id",
     "T406": "manual where a call has no member that could hold arguments",
+    "G508": "manual where no record stands behind the compaction",
     "G505": "where the branches share no record, there is no place to join them",
 }
 """Errors and warnings that the boldest repair may leave, and why."""
@@ -52,8 +53,10 @@ _TAKES_OUT = {
     "M704",
     "J203",
 }
+_PARENTS = ("parentUuid", "parentId")
 _MEMBERS = {
     *("uuid", "parentUuid", "ordinal", "id", "call_id", "tool_use_id", "tool_call_id"),
+    *("parentId", "toolCallId", "firstKeptEntryId", "version"),
     *("input", "arguments", "content", "tool_calls"),
 }
 """Members that a plain repair of a readable record may change."""
@@ -229,7 +232,7 @@ def _canonical(value: Any) -> str:
 
 def _unlinked(value: Any) -> str:
     """A record without its parent, which it changes where it is moved."""
-    return _canonical({key: inner for key, inner in value.items() if key != "parentUuid"})
+    return _canonical({key: inner for key, inner in value.items() if key not in _PARENTS})
 
 
 def _readable(data: bytes) -> Iterator[tuple[int, int]]:

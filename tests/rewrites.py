@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.mutations import dumps, joined, lines, value_in, values
 
-_RESULTS = (b'"tool_use_id"', b'call_output"', b'"role":"tool"')
+_RESULTS = (b'"tool_use_id"', b'call_output"', b'"role":"tool"', b'"role":"toolResult"')
 _VALUE = re.compile(rb':"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -73,14 +73,20 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 def drop_link(rng: Random, data: bytes) -> bytes:
     """A record lost its id or its parent."""
-    key = rng.choice(("uuid", "parentUuid"))
+    key = rng.choice(_links(data))
     return _changed(rng, data, lambda v: key in v, lambda v: v.pop(key))
+
+
+def _links(data: bytes) -> tuple[str, str]:
+    """The members that link records: id and parent."""
+    return ("id", "parentId") if b'"parentId"' in data else ("uuid", "parentUuid")
 
 
 def other_link(rng: Random, data: bytes) -> bytes:
     """A record has another's id, names another parent, or one that nobody has: also circles."""
-    ids = [v["uuid"] for v in values(data) if type(v.get("uuid")) is str]
-    key = rng.choice(("uuid", "parentUuid"))
+    own = _links(data)[0]
+    ids = [v[own] for v in values(data) if type(v.get(own)) is str]
+    key = rng.choice(_links(data))
     new = rng.choice([*ids, None, "", 7, "9f0d6b1e-0000-4000-8000-00000000dead"])
     return _changed(rng, data, lambda v: key in v, lambda v: v.update({key: new}))
 

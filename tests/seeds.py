@@ -198,11 +198,55 @@ def openai_responses() -> bytes:
     )
 
 
+def pi() -> bytes:
+    """A header, parallel calls, thinking, a compaction that keeps a part, and a note."""
+    rows: list[dict[str, Any]] = []
+
+    def add(kind: str, **more: Any) -> str:
+        n, above = len(rows), rows[-1]["id"] if rows else None
+        head = {"type": kind, "id": f"{n:08x}", "parentId": above}
+        rows.append(head | {"timestamp": f"2026-03-01T10:{n:02}:00.000Z"} | more)
+        return f"{n:08x}"
+
+    def message(role: str, *blocks: dict[str, Any], **more: Any) -> str:
+        head = {"role": role, "content": list(blocks), "timestamp": 1772359200000 + len(rows)}
+        return add("message", message=head | more)
+
+    def text(words: str) -> dict[str, Any]:
+        return {"type": "text", "text": words}
+
+    def call(name: str, tool: str) -> dict[str, Any]:
+        return {"type": "toolCall", "id": name, "name": tool, "arguments": {"path": "a\nb"}}
+
+    def result(name: str, words: str) -> str:
+        return message("toolResult", text(words), toolCallId=name, toolName="x", isError=False)
+
+    thought = {"type": "thinking", "thinking": "the mill first", "thinkingSignature": "hm"}
+    add("model_change", provider="mill", modelId="mill-1")
+    message("user", text(_TEXT))
+    message("assistant", thought, call("tc_aaaaaa", "read"), call("tc_bbbbbb", "bash"))
+    result("tc_aaaaaa", _TEXT)
+    result("tc_bbbbbb", "done")
+    message("assistant", text("The lanterns hang."), stopReason="stop")
+    kept = message("user", text("And the café?"))
+    message("assistant", call("tc_cccccc", "bash"))
+    result("tc_cccccc", "café: open")
+    message("assistant", text("It is open."))
+    add("compaction", summary="So far: lanterns.", firstKeptEntryId=kept, tokensBefore=900)
+    message("user", text("Until when?"))
+    message("assistant", text(""), text("Until ten."))
+    add("label", targetId=kept, label="café")
+    header = {"type": "session", "version": 3, "id": _SESSION}
+    header |= {"timestamp": "2026-03-01T10:00:00.000Z", "cwd": "/srv/mill"}
+    return joined(map(dumps, [header, *rows]))
+
+
 SEEDS = {
     f"{_SESSION}.jsonl": claude_code(),
     f"rollout-2026-03-01T10-00-00-{_SESSION}.jsonl": codex(),
     "talk.jsonl": openai_chat(),
     "mill.jsonl": anthropic_messages(),
     "items.jsonl": openai_responses(),
+    f"2026-03-01T10-00-00-000Z_{_SESSION}.jsonl": pi(),
 }
 """File name → bytes."""

@@ -25,13 +25,14 @@ from tests.conftest import SHARED
 
 CASES = SHARED / "cases"
 CORPUS = SHARED / "corpus"
-FORMATS = ("anthropic", "claude-code", "codex", "openai-chat", "responses")
+FORMATS = ("anthropic", "claude-code", "codex", "openai-chat", "pi", "responses")
 MUST_BE_SEEN = ("auto", "auto-quarantine", "never")
 # Kinds that a repair mends when it may guess.
 UNSAFE = frozenset(
     [
         "bad-header",
         "bad-image",
+        "compaction-bad-pointer",
         "compaction-no-summary",
         "empty-content",
         "nonstrict-json",

@@ -23,6 +23,7 @@ from sesstool.formats.events import (
 )
 from sesstool.formats.openai_chat import OpenAIChat
 from sesstool.formats.openai_responses import OpenAIResponses
+from sesstool.formats.pi import Pi
 from sesstool.formats.wording import answer_text, is_placeholder
 from tests.conftest import (
     ROLLOUT,
@@ -250,7 +251,7 @@ def test_argument_fault(arguments, fault):
     assert argument_fault(arguments) == fault
 
 
-@pytest.mark.parametrize("form", [CC, CODEX, CHAT], ids=lambda f: f.name)
+@pytest.mark.parametrize("form", [CC, CODEX, CHAT, Pi()], ids=lambda f: f.name)
 @pytest.mark.parametrize("junk", [None, 7, "x", [], [None], {}, {"type": []}])
 def test_meaning_takes_anything(form, junk):
     """However wrong its fields, an object has a meaning and raises nothing."""

@@ -320,7 +320,7 @@ def test_a_line_of_reasoning_is_cut_whole():
 
 def test_every_rule_has_a_stage():
     """The first stage names bytes and JSON; the longest name of a rule decides."""
-    assert planner._stage("B104") == ("B", "J")
+    assert planner._stage("B104") == ("B", "J", "M701")
     assert planner._stage("B116")[0] == "B116"
     assert planner._stage("T401") == ("T401",)
     assert planner._stage("X000") == ()

@@ -67,7 +67,7 @@ PIECES = st.sampled_from(
 )
 SOUP = st.lists(PIECES, max_size=40).map(b"".join) | st.binary(max_size=300)
 FORMATS = st.sampled_from(
-    ["anthropic-messages", "claude-code", "codex", "openai-chat", "openai-responses"]
+    ["anthropic-messages", "claude-code", "codex", "openai-chat", "openai-responses", "pi"]
 )
 RANDOM = st.integers(0, 2**63).map(Random)
 
@@ -79,7 +79,7 @@ def real_sessions() -> dict[str, bytes]:
         paths = [
             _CORPUS / "real-clients" / row["file"]
             for row in csv.DictReader(index, delimiter="\t")
-            if row["client"] in ("claude-code", "codex")
+            if row["client"] in ("claude-code", "codex", "pi")
             and row["damage"] == "-"
             and row["file"].endswith(".jsonl")
             and 0 < int(row["bytes"]) < 60_000

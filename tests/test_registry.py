@@ -14,7 +14,10 @@ from tests.conftest import (
     answer,
     asks,
     bare_call,
+    chat,
+    entry,
     event,
+    head,
     jsonl,
     meta,
     prompt,
@@ -24,6 +27,7 @@ from tests.conftest import (
     tells,
 )
 
+DROID = [{"type": "message", "id": n, "parentId": None, "message": said("user", [])} for n in "12"]
 PARTS = [{"type": t, "uuid": "u", "message": {"parts": []}} for t in ("user", "assistant")]
 ANTHROPIC = said("assistant", [{"type": "tool_use", "id": "a", "name": "x", "input": {}}])
 
@@ -47,6 +51,11 @@ def named(*values, path=None):
         ([{"event_id": "1", "event_type": "message", "payload": {}}], "mycodeagent"),
         ([{"data": {}, "id": "1", "parentId": None, "type": "x"}], "copilot-cli"),
         ([{"type": "session", "id": "1", "cwd": "/"}], "pi"),
+        ([head(), *chat(3)], "pi"),
+        (chat(3), "pi"),
+        ([head(), *(entry(n, n - 1, "custom", data={}) for n in range(1, 9))], "pi"),
+        ([{"type": "session_start", "id": "1"}, *DROID], "droid"),
+        (DROID, "droid"),
         ([{"sessionId": "1", "projectHash": "x"}], "gemini"),
         ([{"type": "session_start", "id": "1"}], "droid"),
         ([{"role": "_checkpoint", "id": 0}], "kimi"),

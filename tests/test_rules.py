@@ -24,8 +24,13 @@ from tests.conftest import (
     bare_call,
     bare_output,
     boundary,
+    call_of,
+    chat,
     codes,
+    compaction,
+    entry,
     event,
+    head,
     item,
     jsonl,
     linked,
@@ -33,9 +38,11 @@ from tests.conftest import (
     meta,
     prompt,
     result,
+    result_of,
     said,
     says,
     says_with,
+    speaks,
     talk,
     tells,
     told,
@@ -129,6 +136,26 @@ BARE = [
 ]
 OTHER = "0f0f0f0f-0000-4000-8000-000000000000"
 COPIES = [r | {"sessionId": OTHER, "forkedFrom": {"sessionId": SESSION}} for r in talk(2)]
+
+
+def pi(*entries, **header) -> bytes:
+    return jsonl(head(**header), *entries)
+
+
+def ran(*behind, arguments=None) -> bytes:
+    """A session of pi with a call, and what comes behind it."""
+    call = speaks(2, 1, "assistant", call_of("c1", arguments))
+    return pi(*chat(1), call, *behind)
+
+
+PI_WRITERS = [
+    *chat(2),
+    speaks(3, 2, "user", "a"),
+    speaks(4, 2, "user", "b"),
+    speaks(5, 3, "assistant", "a"),
+    speaks(6, 4, "assistant", "b"),
+    speaks(7, 6, "user", "c"),
+]
 
 
 @dataclass
@@ -460,6 +487,70 @@ PAIRS = [
     Pair("M707", jsonl(*(r | ASIDE for r in talk(2))), jsonl(*talk(2), prompt(3, 2, **ASIDE))),
     Pair("M708", jsonl(meta(forked_from_id=OTHER), *CODEX[1:]), jsonl(*CODEX)),
     Pair("M709", jsonl(*BARE), jsonl(*CODEX)),
+    # pi: the rules that its tree, its header or its shapes have a part in.
+    Pair("S301", pi(*chat(1), entry(2, 1, "message", message={"role": "user"})), pi(*chat(2))),
+    Pair("S302", pi(*chat(2), entry(3, 2, "kiln")), pi(*chat(2), entry(3, 2, "label"))),
+    Pair("T401", ran(speaks(3, 2, "user", "x")), ran(result_of(3, 2, "c1"))),
+    Pair("T401", ran(), pi(*chat(1), speaks(2, 1, "assistant", call_of("c"), stopReason="error"))),
+    Pair("T402", pi(*chat(2), result_of(3, 2, "c1")), ran(result_of(3, 2, "c1"))),
+    Pair(
+        "T403",
+        ran(result_of(3, 2, "c1"), result_of(4, 3, "c1")),
+        ran(
+            result_of(3, 2, "c1"),
+            speaks(4, 3, "assistant", call_of("c1")),
+            result_of(5, 4, "c1"),
+        ),
+    ),
+    Pair(
+        "T404",
+        ran(speaks(3, 2, "user", "x"), result_of(4, 3, "c1")),
+        ran(entry(3, 2, "custom", customType="x"), result_of(4, 3, "c1")),
+    ),
+    Pair(
+        "T405",
+        pi(*chat(1), speaks(2, 1, "assistant", call_of("c"), call_of("c")), result_of(3, 2, "c")),
+        pi(
+            *chat(1),
+            speaks(2, 1, "assistant", call_of("c"), call_of("d")),
+            result_of(3, 2, "c"),
+            result_of(4, 3, "d"),
+        ),
+    ),
+    Pair("T406", ran(result_of(3, 2, "c1"), arguments=[1]), ran(result_of(3, 2, "c1"))),
+    Pair("T409", ran(result_of(3, 2, "")), ran(result_of(3, 2, "c1", ""))),
+    Pair(
+        "C603",
+        pi(speaks(1, None, "user", {"type": "image", "mimeType": "image/png", "data": "PGh0bWw+"})),
+        pi(speaks(1, None, "user", {"type": "image", "mimeType": "image/png", "data": PNG})),
+    ),
+    Pair("G501", pi(*chat(2), speaks(4, 3, "user", "x")), pi(*chat(3))),
+    Pair("G502", pi(*chat(2), speaks(2, 1, "assistant", "x")), pi(*chat(3))),
+    Pair("G503", pi(*chat(2), speaks(3, 3, "user", "x")), pi(*chat(3))),
+    Pair(
+        "G504",
+        pi(*chat(1), {k: v for k, v in speaks(2, 1, "assistant", "x").items() if k != "id"}),
+        pi(*chat(2), id=OTHER),
+    ),
+    Pair("G505", pi(*PI_WRITERS), pi(*chat(4), speaks(5, 2, "user", "x"))),
+    Pair("G506", pi(*chat(4), speaks(5, 2, "user", "x")), pi(*chat(4), compaction(5, 4, 3))),
+    Pair("G507", pi(*chat(4), compaction(5, 4, 3, " ")), pi(*chat(4), compaction(5, 4, 3))),
+    Pair("G508", pi(*chat(4), compaction(5, 4, 99)), pi(*chat(4), compaction(5, 4, 1))),
+    Pair(
+        "G509",
+        pi(entry(1, None, "model_change"), speaks(3, 2, "assistant", "x")),
+        pi(entry(1, None, "model_change"), speaks(3, 1, "assistant", "x")),
+    ),
+    Pair(
+        "G511",
+        pi(*chat(2), *reversed(chat(4, 3))),
+        pi(chat(1)[0], *reversed(chat(3, 2)), *chat(4, 4)),
+    ),
+    Pair("M701", jsonl(*chat(2)), pi(*chat(2))),
+    Pair("M701", jsonl(head(id=7), *chat(2)), jsonl(head(version=2), *chat(2))),
+    Pair("M701", b"\0" * 9 + pi(*chat(2)), pi(*chat(2)) + jsonl(head())),
+    Pair("M703", jsonl(chat(1)[0], head(), *chat(2, 2)), pi(*chat(2))),
+    Pair("M708", pi(*chat(2), parentSession="/a.jsonl"), pi(*chat(2))),
 ]
 # Rules about the file itself or those beside it, or with a schema of the user's: tested apart.
 APART = {"B117", "M710", "M711", "M712", "S303"}

@@ -19,7 +19,7 @@ from sesstool.formats.schemas import RecordValidator, Violation
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"
-FORMATS = ["anthropic-messages", "claude-code", "codex", "openai-chat", "openai-responses"]
+FORMATS = ["anthropic-messages", "claude-code", "codex", "openai-chat", "openai-responses", "pi"]
 SEEDS = [7, 1961, int(os.environ.get("SESSTOOL_TEST_SEED", "40"))]
 CANARY = "heron-on-the-weir"
 ODD = [None, True, 0, -1, 1.0, 1.5, 2**64, "", "\n", "user\n", "\u2028", [], {}, [""], [{}]]
@@ -85,6 +85,11 @@ openai-chat assistant tool_calls/*/custom name input
 openai-chat assistant function_call name arguments
 openai-chat tool . role tool_call_id content
 openai-chat function . role name content
+pi session,model_change,compaction,branch_summary,beacon-telemetry . type
+pi message . type message
+pi message message role content toolCallId
+pi message message/content/* type text data mimeType thinking id name arguments
+pi custom_message . type content
 """
 
 NO_STRING = "is a number where a string is expected"
@@ -130,6 +135,11 @@ WRONG = [
     ("openai-chat", "system", "/content", None, NO_CONTENT),
     ("openai-chat", "assistant", "/tool_calls/0/function/arguments", 1, NO_STRING),
     ("openai-chat", "tool", "/role", "robot", NO_ROLE),
+    ("pi", "model_change", "/parentId", 7, NO_LINK),
+    ("pi", "session", "/version", "3", "is a string where an integer is expected"),
+    ("pi", "message", "/message/content", None, NO_CONTENT),
+    ("pi", "message", "/message/content/0/text", 3, NO_STRING),
+    ("pi", "compaction", "/firstKeptEntryId", 3, NO_STRING),
 ]
 
 
@@ -189,8 +199,8 @@ def test_a_lack_is_named_at_its_place(validator, name):
     """A record needs these properties and no others, and each that is gone is named."""
     lacks = set()
     for record in examples(name):
-        if "id" in record or not kind_of(record):
-            continue  # Codex's bare records, and conversations, have tests of their own
+        if (name != "pi" and "id" in record) or not kind_of(record):
+            continue  # bare items, and conversations, have tests of their own
         for number, (box, key, pointer) in enumerate(places(record)):
             cut = copy.deepcopy(record)
             del list(places(cut))[number][0][key]

@@ -1,7 +1,8 @@
 """Where the answers to unanswered calls go, and what hangs from them.
 
-In a tree each result hangs from its own call, and the record that came next may still name the
-result that was lost: the answer then takes the lost record's id, so that nothing else changes.
+In a tree each result hangs from its own call, or on a strict way from the result before it; the
+record that came next may still name the result that was lost: the answer then takes the lost
+record's id, so that nothing else changes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from sesstool.checks.surgery import set_parent
+from sesstool.checks.surgery import id_of, set_parent
 from sesstool.formats.base import Question
 from sesstool.model.graph import ASSISTANT, LOST, RESULT, TALK, Graph
 from sesstool.model.pairing import Call
@@ -64,6 +65,7 @@ class Answers:
                 yield call, [beside(self._session, call, self._answer(call, "", -1))]
 
     def _linked(self, graph: Graph) -> Iterator[tuple[Call, list[Edit]]]:
+        given: dict[int, str] = {}
         for n, call in enumerate(self._calls):
             last, child = behind(graph, call.row)
             later = self._calls[n + 1 :]
@@ -72,22 +74,25 @@ class Answers:
             if is_last and child >= 0:
                 if graph.up[child] == LOST and graph.lost.get(child):
                     name = graph.lost[child]
-                elif graph.flags[graph.up[child]] & ASSISTANT:
+                elif graph.strict or graph.flags[graph.up[child]] & ASSISTANT:
                     edits = set_parent(self._session, graph, child, dumps(name))
+            parent = given.get(call.row) or id_of(self._session, graph, last)
+            given[call.row] = name
             source = self._session.source
             # Behind everything where no row follows: what moves the leaf must come last.
             at = graph.place(last).end if child >= 0 else source.size
-            edits.append(put_behind(source, at, self._answer(call, name, -1)))
+            answer = self._answer(call, name, -1, parent if graph.strict else "")
+            edits.append(put_behind(source, at, answer))
             yield call, edits
 
-    def _answer(self, call: Call, name: str, ordinal: int) -> bytes:
+    def _answer(self, call: Call, name: str, ordinal: int, parent: str = "") -> bytes:
         session = self._session
         record = session.value(call.place)
         evidence = session.tracker.evidence(call.id, session.source)
         block: Any = record
         for part in parts(call.place.pointer):
             block = block[int(part)] if isinstance(block, list) else block[part]
-        question = Question(call.id, call.name, record, block, evidence, name, ordinal)
+        question = Question(call.id, call.name, record, block, evidence, name, ordinal, parent)
         return session.format.answer(question)
 
     def _fresh(self, call: Call) -> str:
@@ -124,8 +129,11 @@ def behind(graph: Graph, row: int, moved: int = -1) -> tuple[int, int]:
         if graph.same_turn(row, other) or hangs:
             block.add(other)
             last = other
-        elif (graph.live[other] or moved >= 0) and (
-            flags & TALK or graph.up[other] in block | {LOST}
-        ):
-            return last, other
+        elif graph.live[other] or moved >= 0:
+            if graph.strict:
+                follows = graph.above(other) in block
+            else:
+                follows = bool(flags & TALK) or graph.up[other] in block | {LOST}
+            if follows:
+                return last, other
     return last, -1

@@ -202,7 +202,7 @@ class _Run:
 def _settle(findings: list[Finding], *, repairable: bool) -> list[Finding]:
     """Findings in order of place, with what one says about the fix of another."""
     codes = {f.code for f in findings}
-    header = next((f for f in findings if f.code == "M701"), None)
+    header = next((f for f in findings if f.code == "M701" and f.fix and f.fix.edits), None)
     rewritten = codes & set(_REWRITTEN) and codes & set(_LEFT_OVER)
     settled = []
     for finding in findings:

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
+from sesstool.checks.answers import behind
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import id_of, set_member, set_parent
@@ -27,7 +28,7 @@ from sesstool.model.graph import (
 )
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps
-from sesstool.records.linewise import put_before, take_out
+from sesstool.records.linewise import put_before, put_behind, take_out
 
 # How many rows above a result its call is looked for.
 _NEAR = 64
@@ -43,7 +44,9 @@ def dangling_parent(context: Context, graph: Graph, row: int, parent: int) -> Fi
         ones bridge the gap.
     Example: A hook's record that was never written, or a torn line.
     Repair: Safe: a tool's result hangs from its own call, any other record from the record
-        before it in the file, of the same branch of talk. A compaction is never bridged.
+        before it in the file, of the same branch of talk; in pi, which sends one way only, from
+        the nearest record above that nothing hangs from. Unsafe in pi where two branches grew
+        at the same time: it may belong to either. A compaction is never bridged.
     Seen: 6.5 % of real Claude Code files; 5.2 % of the history reachable in one of them.
     """
     missing = graph.lost[row]
@@ -51,16 +54,17 @@ def dangling_parent(context: Context, graph: Graph, row: int, parent: int) -> Fi
     place = graph.place(row)
     call = _own_call(context, graph, row)
     if call >= 0 and (parent >= 0 or graph.live[call]):
-        parent = call
+        parent = _behind_call(graph, call, row, parent) if graph.strict else call
     if parent < 0:
         severity: Severity | None = Severity.INFORMATION
         fix = None
-        if not missing:
+        if not missing and not graph.strict:
             fix = safe("make it the root", set_parent(context.session, graph, row, b"null"))
             severity = None
     else:
         severity = None
-        message += f": older readers lose what stands before line {place.line}"
+        who = "a resume loses" if graph.strict else "older readers lose"
+        message += f": {who} what stands before line {place.line}"
         fix = _hung(context, graph, row, parent)
     above = graph.place(parent).start if parent >= 0 else 0
     cause = context.cause(missing, (above, place.start)) if missing else ""
@@ -75,7 +79,8 @@ def _hung(context: Context, graph: Graph, row: int, parent: int) -> Fix:
     if not name:
         return unsafe(f"give line {line} an id, and hang it from there", [])
     edits = set_parent(context.session, graph, row, dumps(name))
-    return safe(f"hang it from line {line}", edits)
+    guess = graph.strict and not graph.flags[row] & RESULT and graph.rivalled(row, parent)
+    return (unsafe if guess else safe)(f"hang it from line {line}", edits)
 
 
 @rule("G502", "duplicate-uuid", Severity.ERROR)
@@ -130,10 +135,14 @@ def parent_cycle(context: Context, graph: Graph, row: int) -> Finding:
     Finds: A record whose parent stands below it and hangs from it.
     Matters: pi does not start, older Claude Code hangs; what stands before is out of reach.
     Example: A record that is its own parent.
-    Repair: Safe: the record that closes the circle hangs from the record before it.
+    Repair: Safe: the record that closes the circle hangs from the record before it. Unsafe in
+        pi where two branches grew at the same time: it may belong to either.
     Seen: Claude Code 2.1.30 and 2.1.108.
     """
     before = graph.before(row)
+    call = _own_call(context, graph, row) if graph.strict else ROOT
+    if call >= 0:
+        before = _behind_call(graph, call, row, before)
     if before >= 0:
         fix = _hung(context, graph, row, before)
     else:
@@ -146,7 +155,7 @@ def parent_cycle(context: Context, graph: Graph, row: int) -> Finding:
 def missing_uuid(context: Context, graph: Graph, row: int, wanted: str) -> Finding:
     """A record of the chain has no id.
 
-    Finds: A chain record without a uuid.
+    Finds: A chain record without a uuid (Claude Code) or id (pi).
     Matters: Nothing can hang from it: what stands before is out of reach for older readers.
     Example: `{"type":"assistant","parentUuid":"…","message":{…}}`
     Repair: Safe where the record below names a parent that is missing: that is its id. Else
@@ -162,7 +171,7 @@ def missing_uuid(context: Context, graph: Graph, row: int, wanted: str) -> Findi
     else:
         name = dumps(_fresh(session.id, place.start))
         fix = unsafe("give it a new id", set_member(session, place, key, name))
-    return context.finding("G504", place, "the record has no uuid", fix=fix)
+    return context.finding("G504", place, f"the record has no {key}", fix=fix)
 
 
 @rule("G505", "two-writers", Severity.WARNING)
@@ -207,7 +216,7 @@ def branch_off(context: Context, graph: Graph, branch: Branch) -> Finding:
 def compaction_no_summary(context: Context, graph: Graph, row: int) -> Finding:
     """A compaction has no summary.
 
-    Finds: A compaction boundary behind which no summary follows.
+    Finds: A compaction boundary behind which no summary follows, or a pi compaction with none.
     Matters: A resume starts at the boundary: all before it is hidden, and nothing tells of it.
     Example: A crash between the two records.
     Repair: Unsafe, since the next request becomes long: the boundary is cut, and what hangs
@@ -219,7 +228,7 @@ def compaction_no_summary(context: Context, graph: Graph, row: int) -> Finding:
     value = session.value(place)
     logical = value.get("logicalParentUuid")
     known = type(logical) is str and graph.row_of(logical) is not None
-    before = graph.before(row)
+    before = graph.up[row] if graph.up[row] >= 0 else graph.before(row)
     parent = logical if known else id_of(session, graph, before) if before >= 0 else None
     edits = [take_out(session.source, place.start, place.end)]
     for child in graph.children(row):
@@ -233,24 +242,41 @@ def compaction_no_summary(context: Context, graph: Graph, row: int) -> Finding:
 def compaction_bad_pointer(context: Context, graph: Graph, row: int, missing: int) -> Finding:
     """A compaction keeps records that are not in the file.
 
-    Finds: A compaction boundary whose preserved segment or messages name ids that no record
-        has. A dangling `logicalParentUuid` is sound.
-    Matters: The agent puts the preserved records behind the summary; what it does not find is
-        missing from the talk.
+    Finds: A compaction whose kept records (Claude Code: preserved segment or messages, pi:
+        `firstKeptEntryId`) have ids that no record has. A dangling `logicalParentUuid` is sound.
+    Matters: The agent puts the kept records behind the summary; what it does not find is
+        missing from the talk. Without the first one pi sends none of them.
     Example: `"preservedSegment":{"headUuid":"…","tailUuid":"…"}`
-    Repair: Manual: which records were meant, the file does not tell.
+    Repair: In pi, safe where a record names the lost one as its parent, or is the only one whose
+        parent is lost: that is the first one left. Else unsafe: the record behind the
+        compaction, so that nothing is kept. Manual in Claude Code: which records were meant,
+        the file does not tell.
     Seen: Claude Code 46603.
     """
-    fix = manual("compare the boundary with a copy of the session")
+    session = context.session
+    place = graph.place(row)
+    key = session.format.keep_key
+    lost = next(iter(session.format.kept(session.value(place))))
+    gaps = graph.gaps(row)
+    named = [other for other in gaps if graph.lost[other] == lost] or gaps
+    first = named[0] if len(named) == 1 else ROOT
+    found = first if first >= 0 else next(iter(graph.children(row, row)), ROOT)
+    if not key or found < 0 or not id_of(session, graph, found):
+        fix = manual("compare the boundary with a copy of the session")
+    else:
+        edits = set_member(session, place, key, dumps(id_of(session, graph, found)))
+        title = f"let it keep what stands from line {graph.place(found).line} on"
+        fix = safe(title, edits) if first >= 0 else unsafe(title, edits)
     message = f"the compaction keeps {missing} records that are not in the file"
-    return context.finding("G508", graph.place(row), message, fix=fix)
+    return context.finding("G508", place, message, fix=fix)
 
 
 @rule("G509", "lost-first-message", Severity.ERROR)
 def lost_first_message(context: Context, graph: Graph, row: int) -> Finding:
     """The talk begins with an answer.
 
-    Finds: A session whose first record is missing and whose first message is the model's.
+    Finds: A session whose first record (in pi: first message) is missing and whose first message
+        is the model's.
     Matters: Providers want a person's message first ("first message must use the user role"):
         Claude Code 2.0 does not resume.
     Example: The line of the first prompt is torn.
@@ -260,7 +286,9 @@ def lost_first_message(context: Context, graph: Graph, row: int) -> Finding:
     """
     session = context.session
     place = graph.place(row)
-    words = session.format.prompt(session.value(place), graph.lost[row], FIRST_PROMPT)
+    above = graph.before(row) if graph.strict else ROOT
+    parent = id_of(session, graph, above) if above >= 0 else None
+    words = session.format.prompt(session.value(place), graph.lost[row], FIRST_PROMPT, parent)
     fix = safe("write a message in its place", [put_before(session.source, place.start, words)])
     cause = context.cause(graph.lost[row], (0, place.start))
     message = "the first message is lost: the talk begins with an answer"
@@ -280,6 +308,32 @@ def lost_message(context: Context, fault: Fault) -> Finding:
     """
     fix = safe(fault.title, fault.edits)
     return context.finding("G510", fault.place, fault.message, fix=fix)
+
+
+@rule("G511", "misplaced-leaf", Severity.ERROR)
+def misplaced_leaf(context: Context, graph: Graph, tip: int) -> Finding:
+    """The last record is not the end of the talk.
+
+    Finds: A pi session whose last record has records that hang from it, which stand above.
+    Matters: pi goes on from the last record: what hangs from it is not sent. Records are
+        appended, so that none can stand above its parent by itself. Moved lines elsewhere are
+        sound: pi follows the ids.
+    Example: The last two lines in the wrong order.
+    Repair: Safe: the record moves back before what hangs from it; where many lines were moved,
+        the end of the talk moves to the end of the file.
+    Seen: Sessions that were sorted or merged by other tools.
+    """
+    source = context.session.source
+    place, leaf = graph.place(tip), graph.place(graph.leaf)
+    message = f"what hangs from the last record ends on line {place.line}: it is not resumed"
+    first = graph.early_child(graph.leaf)
+    if first >= 0:
+        put = put_before(source, graph.place(first).start, source.read(leaf.start, leaf.end))
+        fix = safe("move it before what hangs from it", [put, take_out(source, *leaf[1:3])])
+    else:
+        put = put_behind(source, source.size, source.read(place.start, place.end))
+        fix = safe(f"move line {place.line} to the end", [take_out(source, *place[1:3]), put])
+    return context.finding("G511", leaf, message, fix=fix)
 
 
 def copied_record(context: Context, fault: Fault) -> Finding:
@@ -307,10 +361,14 @@ def check(context: Context) -> Iterator[Finding]:
         yield duplicate_uuid(context, graph, row, earlier, copies)
     for row in dict.fromkeys(graph.cycles):
         yield parent_cycle(context, graph, row)
+    tip = graph.tip()
+    if tip != graph.leaf:
+        yield misplaced_leaf(context, graph, tip)
     bridged = dict(graph.breaks)
-    for row in graph.lost:
-        yield dangling_parent(context, graph, row, bridged.get(row, -1))
     headless = _headless(graph)
+    for row in graph.lost:
+        if row != headless or not graph.strict:  # else the lost record itself comes back
+            yield dangling_parent(context, graph, row, bridged.get(row, -1))
     if headless >= 0:
         yield lost_first_message(context, graph, headless)
     yield from _compactions(context, graph)
@@ -335,17 +393,26 @@ def _own_call(context: Context, graph: Graph, row: int) -> int:
     return ROOT
 
 
+def _behind_call(graph: Graph, call: int, row: int, other: int) -> int:
+    """The row that a result follows on a strict way: the last of its call's, or another."""
+    last = behind(graph, call)[0]
+    return next((r for r in (last, call) if r != row and not graph.climbs(r, row)), other)
+
+
 def _headless(graph: Graph) -> int:
     """The live root, where its parent is lost and a model's answer comes first; else ROOT.
 
     A subagent may go on from its session's own talk, which stands in another file.
     """
-    if graph.main != 0:
+    if graph.main != 0 or graph.torn:
         return ROOT
     live = [row for row in range(len(graph)) if graph.live[row]]
+    if graph.strict and any(graph.flags[row] & SUMMARY for row in live):
+        return ROOT
     talk = next((r for r in live if graph.flags[r] & TALK and not graph.flags[r] & HIDDEN), ROOT)
-    if talk >= 0 and graph.flags[talk] & ASSISTANT and graph.lost.get(live[0]):
-        return live[0]
+    if talk >= 0 and graph.flags[talk] & ASSISTANT:
+        root = talk if graph.strict else live[0]
+        return root if graph.lost.get(root) else ROOT
     return ROOT
 
 
@@ -363,7 +430,7 @@ def _compactions(context: Context, graph: Graph) -> Iterator[Finding]:
             if boundary >= 0:
                 yield compaction_no_summary(context, graph, boundary)
             boundary = row
-        elif flags & SUMMARY:
+        if flags & SUMMARY:
             boundary = -1
     if boundary >= 0:
         yield compaction_no_summary(context, graph, boundary)

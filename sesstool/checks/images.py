@@ -74,6 +74,8 @@ def _data(block: dict[str, Any]) -> tuple[str, str]:
     The type is "elsewhere" where the data is a link, a file or a text, which is not looked at.
     """
     kind = block.get("type")
+    if "mimeType" in block:
+        return text(block.get("data")), text(block.get("mimeType"))
     if kind in ("image", "document"):
         source = mapping(block.get("source"))
         if "source" in block and not source:

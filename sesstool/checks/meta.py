@@ -32,13 +32,15 @@ def bad_header(context: Context, fault: Fault) -> Finding:
     """The header record is missing, torn or lacks a field.
 
     Finds: A Codex rollout whose first record is no whole session_meta, or one with a member
-        that Codex cannot read.
-    Matters: Codex does not resume it: "does not start with session metadata".
+        that Codex cannot read; a pi session whose first line pi cannot read as its header.
+    Matters: Codex does not resume it: "does not start with session metadata". pi takes it for a
+        new session and writes the whole file over as soon as it opens it.
     Example: The first line is cut.
     Repair: Unsafe: a new header is written from the file's name, the turn contexts and the
         first record, and is marked as recovered; a member that cannot be read is taken out.
-        The other records keep their bytes.
-    Seen: Codex, every version; pi empties such a file.
+        The other records keep their bytes. Where the header is whole and only bytes around it
+        are wrong, the repairs of those bytes are enough.
+    Seen: Codex, every version; pi 0.55 and 0.73.
     """
     return _said(context, "M701", fault)
 
@@ -60,8 +62,8 @@ def header_id(context: Context, fault: Fault) -> Finding:
 def misplaced_header(context: Context, fault: Fault) -> Finding:
     """The header is not the first record.
 
-    Finds: Records before the session_meta of a Codex rollout.
-    Matters: Codex reads the first line only, and does not resume.
+    Finds: Records before the session_meta of a Codex rollout, or before pi's header.
+    Matters: Codex reads the first line only, and does not resume; pi writes the file over.
     Example: Two files joined in the wrong order.
     Repair: Safe: the record moves to the front.
     Seen: Codex 0.117 and newer.
@@ -127,11 +129,12 @@ def subagent(context: Context, fault: Fault) -> Finding:
 def fork(context: Context, fault: Fault) -> Finding:
     """This session is a fork of another.
 
-    Finds: A header that names the thread it was forked from.
-    Matters: Newer forks hold no copy of the shared part: they need the other file.
+    Finds: A header that names the thread or session it was forked from.
+    Matters: Newer forks of Codex hold no copy of the shared part: they need the other file. pi's
+        hold one.
     Example: `"forked_from_id":"…"`
     Repair: None.
-    Seen: Codex.
+    Seen: Codex and pi.
     """
     return _said(context, "M708", fault)
 

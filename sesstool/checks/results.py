@@ -7,7 +7,14 @@ from typing import Any
 from sesstool.checks.answers import behind, beside
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
-from sesstool.checks.surgery import add_member, drop_block, id_of, replace_value, set_parent
+from sesstool.checks.surgery import (
+    add_member,
+    drop_block,
+    id_of,
+    relink,
+    replace_value,
+    set_parent,
+)
 from sesstool.findings import Finding, Fix, Severity
 from sesstool.formats.base import Place, blocks, mapping
 from sesstool.formats.events import Meaning
@@ -35,7 +42,8 @@ def orphan_result(context: Context, result: Result) -> Finding:
         lost+found. The call is not invented.
     Seen: 14 reports: trimming, compaction, torn records.
     """
-    message = f"result for call {result.id}, which is not in the file"
+    where = "on its way to the root" if context.session.format.strict_path else "in the file"
+    message = f"result for call {result.id}, which is not {where}"
     if context.session.tracker.based:
         severity, labels = Severity.INFORMATION, {"call_id": result.id}
         message += ": it may stand in the thread that this one goes on from"
@@ -144,17 +152,22 @@ def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -
         return manual("the record says more than the result; part them by hand")
     place = result.place
     line = session.source.read(place.start, place.end)
-    parent = dumps(id_of(session, graph, call.row))
+    last, child = behind(graph, call.row, result.row)
+    parent = dumps(id_of(session, graph, last if graph.strict else call.row))
     moved = line
     for edit in reversed(set_parent(session, graph, result.row, parent)):
         start, end = edit.start - place.start, edit.end - place.start
         moved = moved[:start] + edit.text + moved[end:]
-    last, child = behind(graph, call.row, result.row)
     cut = take_out(session.source, place.start, place.end)
     put = put_behind(session.source, graph.place(last).end, moved)
     if moved == line and cut.start <= put.start <= cut.end:
         return manual(_STAYS)
     edits = [cut, put]
+    if graph.strict:
+        edits += relink(session, graph, result.row)
+        if child >= 0 and graph.up[child] == last:
+            edits += set_parent(session, graph, child, dumps(id_of(session, graph, result.row)))
+        return safe(_MOVE, edits)
     # What follows a result that came too early hangs where it should; behind one that came late
     # it hangs from the record that stood between.
     before = graph.before(result.row) if result.row > call.row else -1
@@ -205,6 +218,8 @@ def astray(graph: Graph, row: int, call: int) -> bool:
 
     What another writer says in between hangs from somewhere else, and is no fault.
     """
+    if graph.strict:
+        return not graph.hangs_on(row, call)
     if row < call:
         return True
     for other in range(call + 1, row):

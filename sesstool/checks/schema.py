@@ -67,16 +67,14 @@ def own_schema_violation(context: Context, record: Record, violation: Violation)
 class SchemaChecks:
     """Judges the records of one session as they go by."""
 
-    # Other rules tell these better, and know how to mend them.
-    TOLD_ELSEWHERE = tuple(
-        f"lacks the property '{name}'"
-        for name in ("uuid", "parentUuid", "tool_call_id", "tool_use_id")
-    )
-
     def __init__(self, context: Context, own: RecordValidator | None) -> None:
         """Use the format's schema, and the user's own beside it."""
         self._context = context
-        name = context.session.format.schema
+        form = context.session.format
+        name = form.schema
+        # Other rules tell these better, and know how to mend them.
+        keys = (form.id_key, form.parent_key, form.result_key)
+        self._told_elsewhere = {f"lacks the property '{key}'" for key in keys}
         self._shipped = RecordValidator.shipped(name) if name else None
         self._own = own
         self._unknown: Counter[str] = Counter()
@@ -90,7 +88,7 @@ class SchemaChecks:
                 self._first.setdefault(event.name, Place(record.line, record.start, record.end))
         if self._shipped is not None and not told and not self._shipped.valid(record.value):
             for violation in self._shipped.explain(record.value)[:_ENOUGH]:
-                if violation.message not in self.TOLD_ELSEWHERE:
+                if violation.message not in self._told_elsewhere:
                     yield schema_violation(self._context, record, violation)
         if self._own is not None and not self._own.valid(record.value):
             for violation in self._own.explain(record.value)[:_ENOUGH]:

@@ -73,10 +73,15 @@ def drop_record(session: Session, place: Place) -> list[Edit]:
 
 
 def relink(session: Session, graph: Graph, row: int) -> Iterator[Edit]:
-    """Hang a row's children from its parent."""
+    """Hang a row's children from its parent; a compaction that keeps it keeps the first of them."""
     parent = dumps(session.value(graph.place(row)).get(session.format.parent_key))
+    first = None
     for child in graph.children(row):
+        first = id_of(session, graph, child) if first is None else first
         yield from set_parent(session, graph, child, parent)
+    for keeper in graph.keepers(row, id_of(session, graph, row)):
+        place = graph.place(keeper)
+        yield from set_member(session, place, session.format.keep_key, dumps(first or ""))
 
 
 def set_parent(session: Session, graph: Graph, row: int, parent: bytes) -> list[Edit]:

@@ -144,8 +144,9 @@ def bad_arguments(context: Context, record: Record, call: ToolCall) -> Finding:
         stay paired.
     Seen: Streams that broke off; null from some gateways.
     """
-    place = Place(record.line, record.start, record.end, call.pointer + _arguments(record, call))
-    text, title = _sendable(call.arguments, as_text=not place.pointer.endswith("/input"))
+    inside, as_text = _arguments(record, call)
+    place = Place(record.line, record.start, record.end, call.pointer + inside)
+    text, title = _sendable(call.arguments, as_text=as_text)
     edits = replace_value(context.session, place, place.pointer, text) or add_member(
         context.session, place, text
     )
@@ -292,13 +293,17 @@ def _sendable(arguments: Any, *, as_text: bool) -> tuple[bytes, str]:
     return (dumps(text.decode("utf-8", "surrogatepass")) if as_text else text), title
 
 
-def _arguments(record: Record, call: ToolCall) -> str:
-    """Where a call keeps its arguments, as a pointer inside it."""
+def _arguments(record: Record, call: ToolCall) -> tuple[str, bool]:
+    """Where a call keeps its arguments, as a pointer inside it, and whether as JSON text."""
     block: Any = record.value
     for part in parts(call.pointer):
         block = block[int(part)] if isinstance(block, list) else block[part]
     if "function" in block:
-        return "/function/arguments"
+        return "/function/arguments", True
     if str(block.get("type")).endswith("tool_use"):
-        return "/input"
-    return "/input" if "input" in block and "arguments" not in block else "/arguments"
+        return "/input", False
+    if block.get("type") == "toolCall":
+        return "/arguments", False
+    if "input" in block and "arguments" not in block:
+        return "/input", False
+    return "/arguments", True

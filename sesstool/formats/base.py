@@ -42,7 +42,8 @@ class Question:
     """A call that a repair answers: what a format needs to write the answer down.
 
     `record` is the decoded record that holds the call, `id` the new record's own id (in linked
-    formats), `ordinal` its place in formats that number records, -1 elsewhere.
+    formats), `ordinal` its place in formats that number records, -1 elsewhere. `parent` is the id
+    of the record that it hangs from where that is not the call's own, else "".
     """
 
     call_id: str
@@ -52,6 +53,7 @@ class Question:
     evidence: Evidence
     id: str = ""
     ordinal: int = -1
+    parent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,11 @@ class Format(ABC):
     a call id on one call only, in all of the session. `call_key` and
     `result_key` are the members of a call and of a result that hold the call's id. Where
     `linked`, records form a tree: `id_key` and `parent_key` are the members that link them.
+    `strict_path` says that a resume sends the way from the last record to the root, with nothing
+    that hangs beside it, and stops where a parent is missing; results then hang from each other,
+    not each from its own call. `keep_key` is the member in which a compaction names the first
+    record that it keeps. `skips_blank` says that the agent itself leaves blank messages and texts
+    out of its requests.
     """
 
     name = ""
@@ -165,6 +172,9 @@ class Format(ABC):
     linked = False
     id_key = ""
     parent_key = ""
+    strict_path = False
+    keep_key = ""
+    skips_blank = False
     pairing: Literal["direct", "next", "turn", "order"] = "order"
     repairable = True
     waits: frozenset[str] = frozenset()
@@ -177,6 +187,10 @@ class Format(ABC):
     @abstractmethod
     def meaning(self, value: dict[str, Any]) -> Meaning:
         """What a decoded record means. Takes any object, however wrong its fields."""
+
+    def fitting(self, values: Sequence[dict[str, Any]]) -> Format:
+        """The format for a file of these first records; another where its version is older."""
+        return self
 
     def tracker(self, path: Path | None) -> Tracker:
         """A fresh follower for one file."""
@@ -193,8 +207,10 @@ class Format(ABC):
         """The record, without line end, around a result's block, where `pairing` is "next"."""
         raise NotImplementedError(f"results of {self.name} are records")
 
-    def prompt(self, beside: dict[str, Any], record_id: str, words: str) -> bytes:
-        """A root record, without line end, that says `words` in a person's place.
+    def prompt(
+        self, beside: dict[str, Any], record_id: str, words: str, parent: str | None = None
+    ) -> bytes:
+        """A record, without line end, that says `words` in a person's place: a root, or a child.
 
         `beside` is a record of the same session to take the envelope from. Only linked formats
         have one: in a list of messages no lost record leaves a name behind.

@@ -204,9 +204,11 @@ class ClaudeCode(Format):
         }
         return dumps(out)
 
-    def prompt(self, beside: dict[str, Any], record_id: str, words: str) -> bytes:
+    def prompt(
+        self, beside: dict[str, Any], record_id: str, words: str, parent: str | None = None
+    ) -> bytes:
         """See `Format.prompt`."""
-        out: dict[str, Any] = {"parentUuid": None}
+        out: dict[str, Any] = {"parentUuid": parent}
         out |= {key: beside[key] for key in _COPIED if key in beside}
         out |= {
             "type": "user",

@@ -70,11 +70,13 @@ class Checkpoint:
     """A compaction: what stands before it is no longer sent.
 
     `summary` says that this record has the summary, `hollow` that there is nothing in it.
+    `keeps` is the id of the record from which on all is sent nevertheless, "" where there is none.
     """
 
     pointer: str
     summary: bool = False
     hollow: bool = False
+    keeps: str = ""
 
 
 @dataclass(slots=True)

@@ -38,12 +38,6 @@ def _qwen(value: dict[str, Any]) -> bool:
     return "parts" in mapping(value.get("message")) or value.get("subtype") == "ui_telemetry"
 
 
-def _pi(value: dict[str, Any]) -> bool:
-    if value.get("type") == "session" and "cwd" in value:
-        return True
-    return "parentId" in value and "id" in value and "type" in value and "data" not in value
-
-
 def _copilot(value: dict[str, Any]) -> bool:
     return "data" in value and "id" in value and "parentId" in value
 
@@ -76,7 +70,6 @@ NAMED: tuple[Format, ...] = (
     Named("qwen", "Qwen Code or iFlow", _qwen),
     Named("mycodeagent", "MyCodeAgent", lambda v: "event_id" in v and "event_type" in v),
     Named("copilot-cli", "Copilot CLI", _copilot),
-    Named("pi", "pi", _pi),
     Named("gemini", "Gemini CLI", _gemini),
     Named("droid", "Factory Droid", _droid),
     Named("kimi", "Kimi CLI", _kimi),

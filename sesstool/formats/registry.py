@@ -18,6 +18,7 @@ from sesstool.formats.codex import Codex
 from sesstool.formats.openai_chat import OpenAIChat
 from sesstool.formats.openai_responses import OpenAIResponses
 from sesstool.formats.others import NAMED
+from sesstool.formats.pi import Pi
 
 FORMATS: tuple[Format, ...] = (
     ClaudeCode(),
@@ -25,6 +26,7 @@ FORMATS: tuple[Format, ...] = (
     OpenAIChat(),
     AnthropicMessages(),
     OpenAIResponses(),
+    Pi(),
     *NAMED,
 )
 # Per cent of the sampled records that must be of a format.

@@ -24,13 +24,14 @@ class Graph:
 
     `lost` maps rows to the parent id that names nothing ("" where a record names no parent at
     all); `twins` are pairs of a row and the earlier row of the same id; `nameless` the rows
-    without an id. After `finish`, `live` says of each row whether a resume reaches it, `breaks`
-    are rows on the way whose parent is lost, with the row that comes before, and `cycles` rows
-    whose parent closes a circle.
+    without an id. After `finish`, `live` says of each row whether a resume reaches it once every
+    gap is closed, `sent` whether it does so now; `breaks` are rows on the way whose parent is
+    lost, with the row that comes before, and `cycles` rows whose parent closes a circle.
     """
 
-    def __init__(self) -> None:
-        """Start without rows."""
+    def __init__(self, *, strict: bool = False) -> None:
+        """Start without rows. `strict` is `Format.strict_path`."""
+        self.strict = strict
         self.up = array("i")
         self.flags = array("H")
         self.scope = array("i")
@@ -46,8 +47,15 @@ class Graph:
         self.breaks: list[tuple[int, int]] = []
         self.cycles: list[int] = []
         self.live = bytearray()
+        self.sent = bytearray()
         self.leaf = ROOT
         self.main = 0
+        self._way = array("i")
+        self._keeps: dict[int, str] = {}
+        self._borne = bytearray()
+        self._on_way = bytearray()
+        self._bridged: dict[int, int] = {}
+        self._moved = self.torn = False
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -61,6 +69,9 @@ class Graph:
         self._ends.append(record.end)
         self._turns.append(hash(meaning.turn) if meaning.turn else 0)
         self.flags.append(_flags(meaning))
+        for event in meaning.events:
+            if type(event) is Checkpoint and event.keeps:
+                self._keeps[row] = event.keeps
         self.scope.append(self._scopes.setdefault(meaning.scope, len(self._scopes)))
         if meaning.parent is None:
             self.up.append(ROOT)
@@ -103,6 +114,16 @@ class Graph:
             row = self.up[row] if self.up[row] < row else ROOT
         return row == above
 
+    def hangs_on(self, row: int, call: int) -> bool:
+        """Whether a result of a strict way follows its call, with nothing said in between."""
+        seen = set()
+        while row >= 0 and row not in seen and row != call:
+            seen.add(row)
+            row = self.up[row]
+            if row != call and row >= 0 and self.flags[row] & TALK and not self.flags[row] & HIDDEN:
+                return False
+        return row == call
+
     def same_turn(self, row: int, other: int) -> bool:
         """Whether two rows belong to one model answer."""
         return self._turns[row] != 0 and self._turns[row] == self._turns[other]
@@ -119,12 +140,23 @@ class Graph:
                 self.up[row] = later
                 del self.lost[row]
         self._choose_main()
-        self.leaf = self._last_talk()
+        self.leaf = len(self.up) - 1 if self.strict else self._last_talk()
         if leaf_known:
             self.leaf = ROOT if leaf is None else self._index.get(hash(leaf), self.leaf)
         self.live = bytearray(len(self.up))
+        self._borne = bytearray(len(self.up))
+        for row, parent in enumerate(self.up):
+            if parent >= 0:
+                self._borne[parent] = 1
+                self._moved = self._moved or parent >= row
         self._walk()
-        self._rejoin()
+        self.sent = self.live
+        self._on_way = self.live
+        if self.strict:
+            self._on_way = bytearray(self.live)
+            self._leave_out()
+        else:
+            self._rejoin()
 
     def _choose_main(self) -> None:
         """A subagent's own file holds sidechain records only: those are its main chain."""
@@ -149,6 +181,7 @@ class Graph:
                 row, forward = self.before(forward), ROOT
                 continue
             self.live[row] = 1
+            self._way.append(row)
             parent = self.up[row]
             if parent >= row:
                 forward = row
@@ -158,12 +191,127 @@ class Graph:
                     self.breaks.append((row, parent))
             row = parent
 
+    def _leave_out(self) -> None:
+        """Part what the newest compaction on a strict way replaced, and what stands above a gap."""
+        way = self._way
+        self._bridged = dict(self.breaks)
+        self.torn = any(self.rivalled(row, parent) for row, parent in self.breaks)
+        if self.torn:
+            # Nobody knows what stands above: nothing is mended there as if it were sent.
+            guess = next(row for row, parent in self.breaks if self.rivalled(row, parent))
+            for row in way[way.index(guess) + 1 :]:
+                self.live[row] = 0
+        gap = next((n + 1 for n, row in enumerate(way) if row in self._bridged), len(way))
+        at = next((n for n, row in enumerate(way) if self.flags[row] & BOUNDARY), len(way))
+        kept = at
+        if at < len(way) and way[at] in self._keeps:
+            first = self._index.get(hash(self._keeps[way[at]]))
+            kept = next((n for n in range(at + 1, len(way)) if way[n] == first), at)
+        for row in way[kept + 1 :]:
+            self.live[row] = 0
+        self.sent = bytearray(len(self.up))
+        if not self.cycles:
+            for row in way[: min(gap, kept + 1 if kept < gap else at + 1)]:
+                self.sent[row] = 1
+
     def before(self, row: int) -> int:
-        """The nearest earlier row of the same scope that says something, ROOT if none."""
+        """The row that one whose parent is lost most likely follows, ROOT if none.
+
+        That is the nearest earlier row of the same scope. On a strict way it is one from which
+        nothing hangs, where there is one: the others were gone on from already.
+        """
+        nearest = ROOT
         for other in range(row - 1, -1, -1):
-            if self.scope[other] == self.scope[row]:
+            if self.scope[other] != self.scope[row] or (self.strict and self.climbs(other, row)):
+                continue
+            if not self.strict or not self._borne[other]:
                 return other
-        return ROOT
+            nearest = max(nearest, other)
+        return nearest
+
+    def rivalled(self, row: int, parent: int) -> bool:
+        """Whether a row may follow another than this parent, on a strict way.
+
+        That is so where two branches grew at the same time: the other one ends between records
+        of the one that ends with the parent, or has lost a record as well.
+        """
+        if any(self.up[other] == LOST and not self._on_way[other] for other in self.lost):
+            return True
+        rival = parent - 1
+        while rival >= 0 and (self._borne[rival] or self.climbs(rival, row)):
+            rival -= 1
+        at = parent
+        while at > rival >= 0:
+            at = above if (above := self.above(at)) < at else ROOT
+        return rival >= 0 <= at and not self.climbs(rival, at)
+
+    @property
+    def branched(self) -> bool:
+        """Whether the way and the file have different orders, or records hang beside the way.
+
+        Not where the way is torn and nobody can tell how it goes on.
+        """
+        return not self.torn and (self._moved or len(self._way) < len(self.up))
+
+    def in_order(self) -> Iterator[int]:
+        """The rows of the way from its root on, then those beside it."""
+        yield from reversed(self._way)
+        yield from (row for row in range(len(self.up)) if not self._on_way[row])
+
+    def gaps(self, row: int) -> list[int]:
+        """The rows above one on the way whose parent is lost."""
+        way = list(self._way)
+        above = way[way.index(row) + 1 :] if row in way else []
+        return [other for other in above if other in self.lost]
+
+    def above(self, row: int) -> int:
+        """The parent of a row; where it is lost on a strict way, the row that takes its place."""
+        return self._bridged.get(row, self.up[row])
+
+    def climbs(self, row: int, above: int) -> bool:
+        """Whether a walk up from a row comes by another: by a lower one if lines were moved."""
+        if row < above and not self._moved:
+            return False
+        seen = set()
+        while row >= 0 and row not in seen:
+            if row == above:
+                return True
+            seen.add(row)
+            row = self.above(row)
+        return False
+
+    def tip(self) -> int:
+        """The row that a strict way should end with: the last one that hangs below the leaf.
+
+        Records are appended, so that none stands above its parent: where one hangs from the last
+        record, lines were moved.
+        """
+        if not self.strict or self.leaf < 0 or not self._borne[self.leaf]:
+            return self.leaf
+        below = {self.leaf: True}
+        for row in range(len(self.up) - 1, -1, -1):
+            if self._borne[row]:
+                continue
+            path = [row]
+            while path[-1] >= 0 and path[-1] not in below and len(path) <= len(self.up):
+                path.append(self.up[path[-1]])
+            found = below.get(path[-1], False)
+            below.update(dict.fromkeys(path, found))
+            if found:
+                return row
+        return self.leaf
+
+    def early_child(self, row: int) -> int:
+        """The first child of the last row, where the row before the last one ends a branch."""
+        if row < 1 or self._borne[row - 1]:
+            return ROOT
+        return next((n for n in range(row) if self.up[n] == row), ROOT)
+
+    def keepers(self, row: int, name: str) -> Iterator[int]:
+        """The compactions that keep what stands from a row of this id on."""
+        for other, kept in self._keeps.items():
+            if kept == name and self._index.get(hash(kept)) == row:
+                yield other
 
     def _rejoin(self) -> None:
         """Parallel calls and their results hang beside the way: they are sent all the same."""
@@ -184,10 +332,11 @@ class Graph:
         It should reach all of the session itself behind the newest compaction that it reaches.
         """
         reached = present = 0
-        for row in range(self._start(), len(self.up)):
-            if self._counts(row):
+        start = self._start()
+        for row in range(len(self.up)):
+            if self._counts(row) and (row >= start or self.live[row]):
                 present += 1
-                reached += self.live[row]
+                reached += self.sent[row]
         return reached, present
 
     def _start(self) -> int:
@@ -211,7 +360,7 @@ class Graph:
         found: dict[int, Branch] = {}
         live_seen = 0
         for row in range(len(self.up)):
-            if self.live[row]:
+            if self._on_way[row]:
                 live_seen += self._counts(row)
                 continue
             parent = self.up[row]

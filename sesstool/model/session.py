@@ -34,7 +34,7 @@ class Session:
         self.cwd = self.version = self.model = ""
         self.first_time = self.last_time = ""
         self.last_message = -1
-        self.graph: Graph | None = Graph() if form.linked else None
+        self.graph: Graph | None = Graph(strict=form.strict_path) if form.linked else None
         self.pairing = Pairing(form.pairing, once=form.once)
         self.tracker = form.tracker(source.path)
         self._linear = _Linear()
@@ -55,6 +55,27 @@ class Session:
         if self.graph is not None:
             known = self._leaf_row == len(self.graph) and self._leaf_row >= 0
             self.graph.finish(self._leaf, known)
+            if self.graph.strict and self.graph.branched:
+                self.pairing = self._along_the_way(self.graph)
+
+    def _along_the_way(self, graph: Graph) -> Pairing:
+        """The pairing of a strict way in its own order, with what hangs beside it apart.
+
+        A call that is answered beside the way only was gone on from before its result: the
+        agent knows that, and answers it itself.
+        """
+        pairing = Pairing(self.format.pairing, once=self.format.once)
+        for row in graph.in_order():
+            place = graph.place(row)
+            value = self.value(place)
+            meaning = self.format.meaning(value)
+            meaning.scope = "" if graph.live[row] else "aside"
+            raw = self.source.read(place.start, place.end)
+            pairing.see(Record(place.line, place.start, place.end, raw, value), meaning, row)
+        pairing.finish()
+        open_before = {call.place for call in self.pairing.unanswered}
+        pairing.unanswered = [c for c in pairing.unanswered if c.place in open_before]
+        return pairing
 
     def see(self, record: Record, meaning: Meaning) -> None:
         """Take in one record."""
@@ -63,6 +84,8 @@ class Session:
         if self.graph is None:
             self._linear.see(meaning)
         elif meaning.linked:
+            if meaning.parent and meaning.parent == self.id:
+                meaning.parent = None  # hangs from the header, which is no part of the tree
             row = self.graph.add(record, meaning)
         self.pairing.see(record, meaning, row)
         self.tracker.see(record, meaning)
@@ -143,11 +166,12 @@ def open_session(source: Source, format_name: str = "") -> Session:
 
     The format is detected unless it is named. Raises NotASessionError.
     """
-    if format_name:
-        return Session(source, by_name(format_name), "named by the user")
     values = [v for r in islice(_head(source), SAMPLE) if (v := r.value)]
-    form, reason = detect(values, source.path, source.name)
-    return Session(source, form, reason)
+    if format_name:
+        form, reason = by_name(format_name), "named by the user"
+    else:
+        form, reason = detect(values, source.path, source.name)
+    return Session(source, form.fitting(values), reason)
 
 
 def _head(source: Source) -> Iterator[Record]:

@@ -24,15 +24,17 @@ from sesstool.records.source import EditedSource, Source
 
 # Which findings are mended together; the rules look again before the next line is begun.
 STAGES: tuple[tuple[str, ...], ...] = (
-    ("B", "J"),
-    ("B116", "M701", "M702", "M703", "M704"),
+    ("B", "J", "M701"),
+    ("B116", "M702", "M703", "M704"),
     ("G504",),
     ("G502",),
     ("G503",),
+    ("G511",),
     ("C", "T405", "T406", "T408", "T409"),
     ("T402", "T403"),
     ("T404",),
     ("T401",),
+    ("G508",),
     ("G501", "G509"),
     ("G505", "G507"),
     ("G510",),

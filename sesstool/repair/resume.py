@@ -18,7 +18,10 @@ from sesstool.records.source import Source
 # Families whose errors a provider answers with a refusal of the request.
 _REFUSED = ("T", "C", "J201")
 # Findings that say that something is missing from what the model will see.
-_LOSSES = ("B104", "B105", "B112", "G501", "G505", "G507", "G510", "T402")
+_LOSSES = (
+    *("B104", "B105", "B112", "M701", "M703", "T402"),
+    *("G501", "G505", "G507", "G508", "G510", "G511"),
+)
 _BYTES_A_TOKEN = 4
 
 
@@ -140,7 +143,7 @@ def _sent_bytes(session: Session) -> int:
             if any(type(e) is Checkpoint and e.summary for e in meaning.events):
                 size = 0
             size += _said(meaning)
-        elif meaning.linked and row < len(session.graph) and session.graph.live[row]:
+        elif meaning.linked and row < len(session.graph) and session.graph.sent[row]:
             size += _said(meaning)
     return size
 
