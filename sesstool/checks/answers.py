@@ -88,7 +88,7 @@ class Answers:
     def _answer(self, call: Call, name: str, ordinal: int, parent: str = "") -> bytes:
         session = self._session
         record = session.value(call.place)
-        evidence = session.tracker.evidence(call.id, session.source)
+        evidence = session.tracker.evidence(call.id, session.source, call.scope)
         block: Any = record
         for part in parts(call.place.pointer):
             block = block[int(part)] if isinstance(block, list) else block[part]

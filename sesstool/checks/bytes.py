@@ -19,7 +19,8 @@ def _say(
     context: Context, code: str, record: Record, defect: Defect, message: str, fix: Fix
 ) -> Finding:
     end = max(defect.end, defect.start)
-    return context.finding(code, Place(record.line, defect.start, end), message, fix=fix)
+    place, notes = Place(record.line, defect.start, end), context.bad_line(defect)
+    return context.finding(code, place, message, fix=fix, notes=notes)
 
 
 @rule("B101", "bom", Severity.WARNING)

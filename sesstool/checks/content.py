@@ -26,7 +26,8 @@ def empty_content(context: Context, place: Place, *, whole: bool, role: str) -> 
     """A message, or a text block of one, is empty.
 
     Finds: A text block without text; a message with nothing in it. An empty tool result is
-        sound. Blank text that Claude Code or pi wrote itself is information: they leave it out.
+        sound. Blank text that Claude Code or pi wrote itself is information, for they leave it
+        out; so is empty text of astorLM's.
     Matters: Providers refuse the request ("text content blocks must be non-empty"), in every
         turn to come.
     Example: `{"type":"text","text":""}` beside a tool call.
@@ -179,8 +180,9 @@ def _message(
     if type(content) is list and content:
         yield from image_findings(context, record, content, event.pointer)
         yield from _blocks(context, place, content, event.role)
-    elif context.session.format.skips_blank:
-        return
+    elif (not content or _is_blank(content)) and context.session.format.leaves_out(""):
+        message = "message with nothing in it: the agent leaves it out"
+        yield context.finding("C601", place, message, severity=Severity.INFORMATION)
     elif (not content or _is_blank(content)) and not _says_more(record, meaning):
         yield empty_content(context, place, whole=True, role=event.role)
 
@@ -190,8 +192,7 @@ def _blocks(context: Context, place: Place, content: list[Any], role: str) -> It
     blank = [n for n, block in enumerate(content) if _is_empty(block)]
     for n in blank:
         spot = Place(*place[:3], f"{place.pointer}/{n}")
-        skipped = context.session.format.skips_blank
-        if skipped or (context.session.graph is not None and mapping(content[n]).get("text")):
+        if context.session.format.leaves_out(text(mapping(content[n]).get("text"))):
             message = "blank text block: the agent leaves it out"
             yield context.finding("C601", spot, message, severity=Severity.INFORMATION)
         elif len(blank) == len(content):

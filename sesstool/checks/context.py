@@ -11,6 +11,7 @@ from sesstool.findings import Applicability, Finding, Fix, Location, Severity
 from sesstool.formats.base import Place
 from sesstool.model.session import Session, path_of
 from sesstool.records.edits import Edit
+from sesstool.records.heal import Defect
 from sesstool.records.jsonspan import locate
 
 # How far back the beginning of a line is looked for, in bytes: most lines are short.
@@ -90,6 +91,11 @@ class Context:
                 break
         line = before[before.rfind(b"\n") + 1 :]
         return len(line.decode("utf-8", "replace")) + 1
+
+    def bad_line(self, defect: Defect) -> tuple[str, ...]:
+        """The note on what the session's agent does at a line with a defect, if it does much."""
+        note = self.session.format.bad_line(defect.kind)
+        return (note,) if note else ()
 
     def held(self, finding: Finding, name: str) -> Finding:
         """The finding, but without a fix where an unread line may hold what it misses.

@@ -127,12 +127,9 @@ class _Run:
         if self._separated is not None:
             yield byte_rules.line_separator(self._context, self._separated, self._separators)
         if deep:
-            doubled = list(self._doubled())
-            yield from doubled
+            yield from self._doubled()
             yield from tools.check(self._context)
-            for finding in graph.check(self._context):
-                if not doubled or finding.code not in _DOUBLED:
-                    yield finding
+            yield from graph.check(self._context)
 
     def _defects(self, record: Record) -> Iterator[Finding]:
         for defect in record.defects:
@@ -206,6 +203,8 @@ def _settle(findings: list[Finding], *, repairable: bool) -> list[Finding]:
     rewritten = codes & set(_REWRITTEN) and codes & set(_LEFT_OVER)
     settled = []
     for finding in findings:
+        if "B116" in codes and finding.code in _DOUBLED:
+            continue
         if not repairable:
             title = "sesstool does not repair sessions of this format yet"
             finding = replace(finding, fix=Fix(Applicability.MANUAL, title))  # noqa: PLW2901

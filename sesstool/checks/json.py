@@ -41,10 +41,10 @@ def nonstrict_json(context: Context, record: Record, defect: Defect) -> Finding:
         backslash as a character.
     Seen: Sessions written by Python scripts.
     """
-    place = Place(record.line, defect.start, defect.end)
+    place, notes = Place(record.line, defect.start, defect.end), context.bad_line(defect)
     message = f"{defect.count} places are no strict JSON"
     fix = unsafe("write null, cut the comma, or double the backslash", defect.edits)
-    return context.finding("J202", place, message, fix=fix)
+    return context.finding("J202", place, message, fix=fix, notes=notes)
 
 
 @rule("J203", "not-an-object", Severity.ERROR)
@@ -58,12 +58,14 @@ def not_an_object(context: Context, record: Record, defect: Defect) -> Finding:
         them gets a line of its own.
     Seen: Scripts that print a function's result into the session.
     """
-    place = Place(record.line, record.start, record.end)
+    place, notes = Place(record.line, record.start, record.end), context.bad_line(defect)
     if defect.kind is Kind.LIST:
         fix = unsafe("give each record of the list a line", defect.edits)
-        return context.finding("J203", place, "a list of records stands on one line", fix=fix)
+        return context.finding(
+            "J203", place, "a list of records stands on one line", fix=fix, notes=notes
+        )
     fix = safe("cut the line (it is kept in lost+found)", defect.edits)
-    return context.finding("J203", place, "JSON, but no object", fix=fix)
+    return context.finding("J203", place, "JSON, but no object", fix=fix, notes=notes)
 
 
 @rule("J204", "duplicate-key", Severity.WARNING)
@@ -108,7 +110,7 @@ def too_deep(context: Context, record: Record, _: Defect) -> Finding:
 
 
 @rule("J206", "other-notation", Severity.ERROR)
-def other_notation(context: Context, record: Record, _: Defect) -> Finding:
+def other_notation(context: Context, record: Record, defect: Defect) -> Finding:
     """A line is an object, but in the notation of a program.
 
     Finds: Objects as Python or JavaScript print them: with single quotes, bare keys or
@@ -118,9 +120,9 @@ def other_notation(context: Context, record: Record, _: Defect) -> Finding:
     Repair: Manual: there are too many such notations to be sure of what was meant.
     Seen: Scripts that print a dictionary instead of its JSON.
     """
-    place = Place(record.line, record.start, record.end)
+    place, notes = Place(record.line, record.start, record.end), context.bad_line(defect)
     fix = manual("write it again as JSON, where it was made")
-    return context.finding("J206", place, "an object that is no JSON", fix=fix)
+    return context.finding("J206", place, "an object that is no JSON", fix=fix, notes=notes)
 
 
 BY_KIND = {

@@ -52,7 +52,8 @@ def unanswered_call(context: Context, call: Call, answers: Answers) -> Finding:
         `--unanswered drop` takes the call out instead.
     Seen: The most frequent fatal fault: 30 reports in more than 20 products.
     """
-    state = context.session.tracker.evidence(call.id, context.session.source).state
+    session = context.session
+    state = session.tracker.evidence(call.id, session.source, call.scope).state
     harmless = call.name in context.session.format.harmless
     notes = []
     if state == "uncertain":
@@ -232,7 +233,7 @@ def check(context: Context) -> Iterator[Finding]:
 def _waits(context: Context, call: Call, form: Format) -> bool:
     """Whether a call waits for a person: nobody has said anything since."""
     session = context.session
-    asked = session.tracker.evidence(call.id, session.source).state == "pending"
+    asked = session.tracker.evidence(call.id, session.source, call.scope).state == "pending"
     if call.name not in form.waits and not asked:
         return False
     graph = session.graph

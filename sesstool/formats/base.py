@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from sesstool.formats.events import Meaning
 from sesstool.records.edits import Edit, EditSet
+from sesstool.records.heal import Kind
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
 
@@ -30,11 +31,12 @@ class Evidence:
 
     `state` is "completed", "failed", "never started", "uncertain" or, where the call waits for a
     person's approval, "pending"; `output` is the recorded result where the state is completed
-    or failed.
+    or failed. `code` is the agent's own name for the state, where it has one.
     """
 
     state: Literal["completed", "failed", "never started", "uncertain", "pending"]
     output: str = ""
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,10 @@ class Tracker:
     def see(self, record: Record, meaning: Meaning) -> None:
         """Take note of one readable record, in file order."""
 
+    def reads(self, meaning: Meaning) -> bool:
+        """Whether the agent takes the record that was seen last for a part of the session."""
+        return True
+
     def fragment(self, record: Record) -> None:
         """Take note of bytes that are no record, in file order."""
 
@@ -93,8 +99,8 @@ class Tracker:
         """What is wrong, after the last record; `source` re-reads single records."""
         return ()
 
-    def evidence(self, call_id: str, source: Source) -> Evidence:
-        """What the file proves about a call without a result."""
+    def evidence(self, call_id: str, source: Source, scope: str = "") -> Evidence:
+        """What the file proves about a call without a result; `scope` is as in `Call`."""
         return Evidence("uncertain")
 
     def next_ordinal(self) -> int:
@@ -157,8 +163,7 @@ class Format(ABC):
     `strict_path` says that a resume sends the way from the last record to the root, with nothing
     that hangs beside it, and stops where a parent is missing; results then hang from each other,
     not each from its own call. `keep_key` is the member in which a compaction names the first
-    record that it keeps. `skips_blank` says that the agent itself leaves blank messages and texts
-    out of its requests.
+    record that it keeps.
     """
 
     name = ""
@@ -174,7 +179,6 @@ class Format(ABC):
     parent_key = ""
     strict_path = False
     keep_key = ""
-    skips_blank = False
     pairing: Literal["direct", "next", "turn", "order"] = "order"
     repairable = True
     waits: frozenset[str] = frozenset()
@@ -248,6 +252,14 @@ class Format(ABC):
     def resume_command(self, session_id: str, cwd: str) -> str:
         """The agent's own command that resumes the session, or ""."""
         return ""
+
+    def bad_line(self, kind: Kind) -> str:
+        """What the agent does at a line with such a defect, "" where it just passes over it."""
+        return ""
+
+    def leaves_out(self, words: str) -> bool:
+        """Whether the agent itself sends no text block that says just these blank words."""
+        return False
 
     def empty_is_sound(self, path: Path) -> bool:
         """Whether the agent itself leaves files of this name empty."""

@@ -287,6 +287,10 @@ class ClaudeCode(Format):
         """See `Format.resume_command`."""
         return f"claude --resume {session_id}" if session_id else ""
 
+    def leaves_out(self, words: str) -> bool:
+        """See `Format.leaves_out`."""
+        return bool(words)
+
     def empty_is_sound(self, path: Path) -> bool:
         """See `Format.empty_is_sound`.
 

@@ -165,7 +165,7 @@ class CodexTracker(Tracker):
         """See `Tracker.next_ordinal`."""
         return self._ordinal + 1 if self._ordinal >= 0 else -1
 
-    def evidence(self, call_id: str, source: Source) -> Evidence:
+    def evidence(self, call_id: str, source: Source, scope: str = "") -> Evidence:
         """See `Tracker.evidence`: an event may hold the output that the item lost."""
         place = self._outputs.get(call_id)
         if place is None:

@@ -71,12 +71,15 @@ class Checkpoint:
 
     `summary` says that this record has the summary, `hollow` that there is nothing in it.
     `keeps` is the id of the record from which on all is sent nevertheless, "" where there is none.
+    `kept_from` is the index, among the messages of the file, of the first that is sent beside
+    the summary, in formats without ids; -1 where none before it is.
     """
 
     pointer: str
     summary: bool = False
     hollow: bool = False
     keeps: str = ""
+    kept_from: int = -1
 
 
 @dataclass(slots=True)
@@ -113,7 +116,8 @@ class Meaning:
 
     `id` and `parent` link records to a tree, where `linked` says that the format has one;
     `turn` names the model answer that several records share; `scope` the subagent that a
-    record belongs to, "" for the session itself. `session`, `time` (RFC 3339), `version`,
+    record belongs to, "" for the session itself; `run` the part of the session in which call
+    ids are unique, "" where that is all of it. `session`, `time` (RFC 3339), `version`,
     `cwd` and `model` are as recorded, "" where absent. `nested` are the messages of a record
     that is a whole conversation of its own.
     """
@@ -124,6 +128,7 @@ class Meaning:
     parent: str | None = None
     turn: str = ""
     scope: str = ""
+    run: str = ""
     session: str = ""
     time: str = ""
     version: str = ""

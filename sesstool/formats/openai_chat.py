@@ -41,9 +41,9 @@ class OpenAIChat(Format):
     title = "OpenAI chat"
     schema = "openai-chat"
     provider = "openai-chat"
+    result_key = "tool_call_id"
     pairing = "direct"
     verbatim = True
-    result_key = "tool_call_id"
     waits = ASKING
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:

@@ -68,7 +68,6 @@ class Pi(Format):
     strict_path = True
     result_key = "toolCallId"
     keep_key = "firstKeptEntryId"
-    skips_blank = True
     pairing = "direct"
     harmless = frozenset({"read", "grep", "find", "ls"})
 
@@ -152,6 +151,10 @@ class Pi(Format):
             message["timestamp"] = when
         out |= {"timestamp": beside.get("timestamp"), "message": message, "madeBy": "sesstool"}
         return dumps(out)
+
+    def leaves_out(self, words: str) -> bool:
+        """See `Format.leaves_out`."""
+        return not words.strip()
 
     def kept(self, value: dict[str, Any]) -> Iterable[str]:
         """See `Format.kept`."""

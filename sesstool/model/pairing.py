@@ -31,6 +31,7 @@ class Block:
 class Call:
     """A tool call. `row` is its record's row in the graph, -1 where there is none.
 
+    `scope` is the subagent or the run that it belongs to: ids are unique inside it only.
     `result` is its own where it is told for a call in `Pairing.reused`, else None.
     """
 
@@ -269,14 +270,16 @@ class Pairing:
 
 def _call(event: ToolCall, record: Record, meaning: Meaning, row: int, block: Block) -> Call:
     place = Place(record.line, record.start, record.end, event.pointer)
-    return Call(event.id, event.name, place, meaning.turn, meaning.scope, row, event.server, block)
+    scope = meaning.scope or meaning.run
+    return Call(event.id, event.name, place, meaning.turn, scope, row, event.server, block)
 
 
 def _result(event: ToolResult, record: Record, meaning: Meaning, row: int) -> Result:
     place = Place(record.line, record.start, record.end, event.pointer)
     blocks = sum(type(e) is ToolResult for e in meaning.events)
     alone = blocks == 1 and not _has_words(meaning)
-    return Result(event.id, place, meaning.scope, row, alone, event.server, event.placeholder)
+    scope = meaning.scope or meaning.run
+    return Result(event.id, place, scope, row, alone, event.server, event.placeholder)
 
 
 def _has_words(meaning: Meaning) -> bool:

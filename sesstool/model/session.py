@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from sesstool.formats.base import Format, Place
-from sesstool.formats.events import Checkpoint, Meaning, Message, StateChange
+from sesstool.formats.events import Checkpoint, Meaning, Message, Meta, StateChange, ToolResult
 from sesstool.formats.registry import SAMPLE, by_name, detect
 from sesstool.model.graph import Graph
 from sesstool.model.pairing import Pairing
@@ -80,6 +81,9 @@ class Session:
     def see(self, record: Record, meaning: Meaning) -> None:
         """Take in one record."""
         self.records += 1
+        self.tracker.see(record, meaning)
+        if not self.tracker.reads(meaning):
+            meaning.events = [Meta("", "passed over")]
         row = -1
         if self.graph is None:
             self._linear.see(meaning)
@@ -88,7 +92,6 @@ class Session:
                 meaning.parent = None  # hangs from the header, which is no part of the tree
             row = self.graph.add(record, meaning)
         self.pairing.see(record, meaning, row)
-        self.tracker.see(record, meaning)
         self._about(meaning)
         if any(type(e) is Message for e in meaning.events):
             self.last_message = record.start
@@ -138,8 +141,12 @@ class _Linear:
     def __init__(self) -> None:
         self._turns: list[int] = []
         self._count = 0
+        self._counts = array("i")
+        self._kept_from = 0
 
     def see(self, meaning: Meaning) -> None:
+        if any(type(e) in (Message, ToolResult) for e in meaning.events):
+            self._counts.append(self._count)
         for event in meaning.events:
             kind = type(event)
             if kind is Message:
@@ -147,8 +154,12 @@ class _Linear:
                 if event.prompt:
                     self._turns.append(self._count)
                 self._count += event.role in ("user", "assistant")
-            elif kind is Checkpoint and getattr(event, "summary", False):
-                self._count, self._turns = 0, []
+            elif kind is Checkpoint:
+                assert isinstance(event, Checkpoint)
+                if event.kept_from >= 0:
+                    self._kept_from = event.kept_from
+                elif event.summary:
+                    self._count, self._turns = 0, []
             elif kind is StateChange and getattr(event, "name", "") == "rollback":
                 self._roll_back(getattr(event, "value", 0))
 
@@ -158,7 +169,10 @@ class _Linear:
             del self._turns[-turns:]
 
     def messages(self) -> tuple[int, int]:
-        return self._count, self._count
+        gone = self._kept_from
+        before = self._counts[gone] if gone < len(self._counts) else self._count
+        count = self._count - before if gone else self._count
+        return count, count
 
 
 def open_session(source: Source, format_name: str = "") -> Session:
