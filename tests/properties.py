@@ -27,6 +27,7 @@ UNREPAIRED = {
     "J206": "only a person can tell what an object in another notation should say",
     "S301": "the file does not tell what should stand there",
     "M701": "manual where neither the file's name nor a record tells the thread",
+    "M712": "sesstool makes no file beside a session",
     "M706": "only a person knows where foreign records belong",
     "C607": "slimming a session is another task",
     "C601": "manual where a message has no member that could hold a text",

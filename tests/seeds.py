@@ -241,6 +241,85 @@ def pi() -> bytes:
     return joined(map(dumps, [header, *rows]))
 
 
+def mycodeagent() -> bytes:
+    """Two runs with the same call ids, parallel calls, their lives, and a checkpoint."""
+    rows: list[dict[str, Any]] = []
+    run = "run-1"
+
+    def add(kind: str, **payload: Any) -> None:
+        n = len(rows)
+        row = {
+            "event_id": f"evt-{n:032x}",
+            "timestamp": f"2026-03-01T10:{n:02}:00.000001Z",
+            "session_id": "session-mill",
+            "run_id": run,
+            "step": n // 4,
+            "event_type": kind,
+            "payload": payload,
+            "schema_version": 1,
+        }
+        rows.append(row)
+
+    def message(role: str, content: str, **metadata: Any) -> None:
+        add("message", role=role, content=content, metadata=metadata)
+
+    def calls(*names: str) -> None:
+        made = [{"id": n, "name": "Bash", "arguments": '{"cmd":"ls\\n"}'} for n in names]
+        message("assistant", "", action_type="tool_call", tool_calls=made)
+        for name in names:
+            for status in ("requested", "started", "completed"):
+                result = {"result": {"text": _TEXT}} if status == "completed" else {}
+                life = {"tool_name": "Bash", "tool_call_id": name, "status": status}
+                add("tool_lifecycle", **life, **result)
+        for name in names:
+            message("tool", _TEXT, tool_name="Bash", tool_call_id=name)
+
+    add("state_transition", from_state=None, to_state="user_input", reason="user_input")
+    message("user", _TEXT)
+    calls("call_aaaaaa", "call_bbbbbb")
+    message("assistant", "The lanterns hang.", action_type="final")
+    add("terminal", reason="completed", details={})
+    run = "run-2"
+    message("user", "And the café?")
+    add("checkpoint", checkpoint_id="cp-1", summary="So far: lanterns.", retain_start_idx=5)
+    calls("call_aaaaaa")
+    message("assistant", "It is open.", action_type="final")
+    return joined(map(dumps, rows))
+
+
+def astorlm() -> bytes:
+    """Two turns, parallel calls, thinking without a signature."""
+
+    def use(name: str) -> dict[str, Any]:
+        return {"type": "tool_use", "id": name, "name": "bash", "input": {"cmd": "ls\n"}}
+
+    def result(name: str) -> dict[str, Any]:
+        block = {"type": "tool_result", "tool_use_id": name, "content": _TEXT}
+        return block | {"is_error": False}
+
+    def words(text: str) -> dict[str, Any]:
+        return {"type": "text", "text": text}
+
+    talk = [
+        ("user", [words(_TEXT)]),
+        (
+            "assistant",
+            [{"type": "thinking", "thinking": "hm"}, use("toolu_aaaa"), use("toolu_bbbb")],
+        ),
+        ("user", [result("toolu_aaaa"), result("toolu_bbbb")]),
+        ("assistant", [words("The lanterns hang.")]),
+        ("user", [words("And the café?")]),
+        ("assistant", [words("I look."), use("toolu_cccc")]),
+        ("user", [result("toolu_cccc")]),
+        ("assistant", [words("It is open.")]),
+    ]
+    rows = [
+        {"id": f"{n:08x}-3b1e-4c55-9a70-1f2e3d4c5b6a", "role": role, "content": content}
+        for n, (role, content) in enumerate(talk)
+    ]
+    return joined(map(dumps, rows))
+
+
 SEEDS = {
     f"{_SESSION}.jsonl": claude_code(),
     f"rollout-2026-03-01T10-00-00-{_SESSION}.jsonl": codex(),
@@ -248,5 +327,7 @@ SEEDS = {
     "mill.jsonl": anthropic_messages(),
     "items.jsonl": openai_responses(),
     f"2026-03-01T10-00-00-000Z_{_SESSION}.jsonl": pi(),
+    "transcript-session-mill.jsonl": mycodeagent(),
+    "lantern.jsonl": astorlm(),
 }
 """File name → bytes."""

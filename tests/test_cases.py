@@ -25,7 +25,16 @@ from tests.conftest import SHARED
 
 CASES = SHARED / "cases"
 CORPUS = SHARED / "corpus"
-FORMATS = ("anthropic", "claude-code", "codex", "openai-chat", "pi", "responses")
+FORMATS = (
+    "anthropic",
+    "astorlm",
+    "claude-code",
+    "codex",
+    "mycodeagent",
+    "openai-chat",
+    "pi",
+    "responses",
+)
 MUST_BE_SEEN = ("auto", "auto-quarantine", "never")
 # Kinds that a repair mends when it may guess.
 UNSAFE = frozenset(
@@ -85,6 +94,8 @@ def _sound() -> Iterator[Path]:
     yield CORPUS / "anthropic-messages" / "_generated" / "ok.jsonl"
     yield from sorted((CORPUS / "openai-responses").rglob("*.jsonl"))
     yield from sorted((CORPUS / "claude-code" / "alfredjeanlab__claudeless").rglob("*.jsonl"))
+    for name in ("quest-1", "transcript-session-done", "transcript-session-checkpoint_two_runs"):
+        yield from CORPUS.glob(f"*/*generated/**/{name}.jsonl")
 
 
 def _rows(index: Path) -> list[dict[str, str]]:

@@ -67,7 +67,16 @@ PIECES = st.sampled_from(
 )
 SOUP = st.lists(PIECES, max_size=40).map(b"".join) | st.binary(max_size=300)
 FORMATS = st.sampled_from(
-    ["anthropic-messages", "claude-code", "codex", "openai-chat", "openai-responses", "pi"]
+    [
+        "anthropic-messages",
+        "astorlm",
+        "claude-code",
+        "codex",
+        "mycodeagent",
+        "openai-chat",
+        "openai-responses",
+        "pi",
+    ]
 )
 RANDOM = st.integers(0, 2**63).map(Random)
 

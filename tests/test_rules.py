@@ -134,6 +134,15 @@ BARE = [
     {"id": THREAD, "timestamp": "t", "instructions": None},
     {"type": "reasoning", "summary": []},
 ]
+EVENT = {
+    "event_id": "evt-1",
+    "timestamp": "2026-03-01T06:00:00.000001Z",
+    "session_id": "session-mill",
+    "run_id": "run-1",
+    "step": 0,
+    "event_type": "message",
+    "payload": {"role": "user", "content": "light the lamp", "metadata": {}},
+}
 OTHER = "0f0f0f0f-0000-4000-8000-000000000000"
 COPIES = [r | {"sessionId": OTHER, "forkedFrom": {"sessionId": SESSION}} for r in talk(2)]
 
@@ -208,6 +217,11 @@ PAIRS = [
         CC,
     ),
     Pair("S302", CC + jsonl({"type": "kiln-telemetry"}), CC + jsonl({"type": "mode", "mode": "x"})),
+    Pair(
+        "S304",
+        jsonl(EVENT, EVENT | {"event_id": "evt-2", "event_type": "weather"}),
+        jsonl(EVENT, EVENT | {"event_id": "evt-2", "weather": "fog"}),
+    ),
     Pair("T401", called(prompt(3, 2)), called(result(3, 2, "toolu_a"), prompt(4, 3))),
     Pair("T402", jsonl(*talk(2), result(3, 2, "toolu_a")), called(result(3, 2, "toolu_a"))),
     Pair(
@@ -553,7 +567,7 @@ PAIRS = [
     Pair("M708", pi(*chat(2), parentSession="/a.jsonl"), pi(*chat(2))),
 ]
 # Rules about the file itself or those beside it, or with a schema of the user's: tested apart.
-APART = {"B117", "M710", "M711", "M712", "S303"}
+APART = {"B117", "M710", "M711", "M712", "M713", "S303"}
 every_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda p: p.code)
 
 

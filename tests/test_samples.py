@@ -26,9 +26,11 @@ _CREDENTIAL = re.compile(
 
 @pytest.fixture
 def sample(request, tmp_path):
-    """A private copy of a sample, and what is expected of it."""
+    """A private copy of a sample with its side file, and what is expected of it."""
     path = tmp_path / request.param.name
-    path.write_bytes(request.param.read_bytes())
+    for file in (request.param, request.param.with_suffix(".meta.json")):
+        if file.exists():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
     path.chmod(0o600)
     return path, json.loads(request.param.with_suffix(".expect.json").read_text())
 

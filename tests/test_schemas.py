@@ -19,7 +19,16 @@ from sesstool.formats.schemas import RecordValidator, Violation
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"
-FORMATS = ["anthropic-messages", "claude-code", "codex", "openai-chat", "openai-responses", "pi"]
+FORMATS = [
+    "anthropic-messages",
+    "astorlm",
+    "claude-code",
+    "codex",
+    "mycodeagent",
+    "openai-chat",
+    "openai-responses",
+    "pi",
+]
 SEEDS = [7, 1961, int(os.environ.get("SESSTOOL_TEST_SEED", "40"))]
 CANARY = "heron-on-the-weir"
 ODD = [None, True, 0, -1, 1.0, 1.5, 2**64, "", "\n", "user\n", "\u2028", [], {}, [""], [{}]]
@@ -90,9 +99,30 @@ pi message . type message
 pi message message role content toolCallId
 pi message message/content/* type text data mimeType thinking id name arguments
 pi custom_message . type content
+mycodeagent message . event_id timestamp session_id run_id step event_type payload
+mycodeagent message payload role content
+mycodeagent message payload/metadata/tool_calls/* id
+mycodeagent state_transition . event_id timestamp session_id run_id step event_type payload
+mycodeagent tool_lifecycle . event_id timestamp session_id run_id step event_type payload
+mycodeagent tool_lifecycle payload tool_call_id status
+mycodeagent checkpoint . event_id timestamp session_id run_id step event_type payload
+mycodeagent checkpoint payload checkpoint_id
+mycodeagent terminal,weather . event_id timestamp session_id run_id step event_type payload
+astorlm system,user,assistant . role content
+astorlm system content/* type text
+astorlm user content/* type text tool_use_id content
+astorlm assistant content/* type text thinking id name input
 """
 
+# Of the files that stand for an agent's own, those that are damaged.
+DAMAGED = {
+    "quest-badmiddle",
+    "quest-truncated",
+    "transcript-session-bad_middle",
+    "transcript-session-truncated_tail",
+}
 NO_STRING = "is a number where a string is expected"
+NO_INTEGER = "is a number where an integer is expected"
 NO_LINK = "is a number where a string or null is expected"
 NO_CONTENT = "is null where a string or an array is expected"
 NO_OBJECT = "is a string where an object is expected"
@@ -111,7 +141,7 @@ WRONG = [
     ("claude-code", "assistant", "/message/id", 3, NO_STRING),
     ("claude-code", "last-prompt", "/leafUuid", 5, NO_LINK),
     ("codex", "session_meta", "/ordinal", -1, "is below 0"),
-    ("codex", "session_meta", "/ordinal", 1.5, "is a number where an integer is expected"),
+    ("codex", "session_meta", "/ordinal", 1.5, NO_INTEGER),
     ("codex", "response_item", "/payload/arguments", 1, NO_STRING),
     ("codex", "response_item", "/payload/content", "a", "is a string where an array is expected"),
     ("anthropic-messages", "user", "/content", None, NO_CONTENT),
@@ -140,6 +170,17 @@ WRONG = [
     ("pi", "message", "/message/content", None, NO_CONTENT),
     ("pi", "message", "/message/content/0/text", 3, NO_STRING),
     ("pi", "compaction", "/firstKeptEntryId", 3, NO_STRING),
+    ("mycodeagent", "message", "/step", "one", "is a string where an integer is expected"),
+    ("mycodeagent", "message", "/payload", [], "is an array where an object is expected"),
+    ("mycodeagent", "message", "/payload/content", 1, NO_STRING),
+    ("mycodeagent", "message", "/payload/metadata/tool_calls/0/id", "", "has a length below 1"),
+    ("mycodeagent", "checkpoint", "/payload/checkpoint_id", 1, NO_STRING),
+    ("mycodeagent", "checkpoint", "/payload/retain_start_idx", 1.5, NO_INTEGER),
+    ("astorlm", "user", "/content", "words", "is a string where an array is expected"),
+    ("astorlm", "user", "/content/0/content", [], "is an array where a string is expected"),
+    ("astorlm", "user", "/content/0/type", "tool_use", "is not allowed here"),
+    ("astorlm", "assistant", "/content/0/type", "tool_result", "is not allowed here"),
+    ("astorlm", "assistant", "/content/0/input", [], "is an array where an object is expected"),
 ]
 
 
@@ -160,7 +201,7 @@ def examples(name):
 
 def kind_of(record):
     """Name the kind of an example: its type or its role."""
-    return record.get("type") or record.get("role") or ""
+    return record.get("type") or record.get("role") or record.get("event_type") or ""
 
 
 def places(value, at=""):
@@ -437,7 +478,7 @@ def test_real_sessions_are_valid(validator, name):
     """Nothing that a real agent wrote and can read breaks its schema."""
     if not CORPUS.is_dir():
         pytest.skip("the folder of real sessions is not here")
-    files = [*CORPUS.glob(f"{name}/_generated*/**/*.jsonl")]
+    files = [p for p in CORPUS.glob(f"{name}/*generated*/**/*.jsonl") if p.stem not in DAMAGED]
     for row in (CORPUS / "real-clients" / "INDEX.tsv").read_text().splitlines():
         path, client, _, _, _, damage, *_ = row.split("\t")
         if client == name and damage == "-":

@@ -12,6 +12,7 @@ from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.graph import copied_record, hollow_compaction, lost_message
 from sesstool.checks.provider import bad_item_id
 from sesstool.checks.rule import rule
+from sesstool.checks.schema import refused_record
 from sesstool.findings import Applicability, Finding, Fix, Severity
 from sesstool.formats.base import Fault, Place, SideFile
 
@@ -24,7 +25,8 @@ def _said(context: Context, code: str, fault: Fault) -> Finding:
         fix = safe(fault.title, fault.edits)
     else:
         fix = unsafe(fault.title, fault.edits)
-    return context.finding(code, fault.place, fault.message, fix=fix)
+    severity = Severity(fault.severity) if fault.severity else None
+    return context.finding(code, fault.place, fault.message, fix=fix, severity=severity)
 
 
 @rule("M701", "bad-header", Severity.ERROR)
@@ -103,8 +105,10 @@ def ordinal(context: Context, fault: Fault) -> Finding:
 def wrong_session(context: Context, fault: Fault) -> Finding:
     """Records of another session stand in the file.
 
-    Finds: Records whose session id is not the file's, and that are no copies of a fork.
+    Finds: Records whose session id is not the file's, and that are no copies of a fork. Where
+        the first one hides the session that the file is named for, it is an error.
     Matters: Agents list and resume by file; foreign records take part or get lost, by version.
+        MyCodeAgent reads the session of the first record and passes over all others.
     Example: Two sessions joined by hand.
     Repair: Manual: only a person knows where they belong; nothing is moved.
     Seen: Claude Code before 2.0, which left several ids in one file.
@@ -116,11 +120,11 @@ def wrong_session(context: Context, fault: Fault) -> Finding:
 def subagent(context: Context, fault: Fault) -> Finding:
     """This is the transcript of a subagent.
 
-    Finds: A file of sidechain records only.
+    Finds: A file of sidechain records only; a MyCodeAgent session named `subagent-…`.
     Matters: It is resumed through its parent session, not by itself.
     Example: `agent-a1b2c3d.jsonl`
     Repair: None.
-    Seen: Claude Code.
+    Seen: Claude Code, MyCodeAgent.
     """
     return _said(context, "M707", fault)
 
@@ -129,12 +133,12 @@ def subagent(context: Context, fault: Fault) -> Finding:
 def fork(context: Context, fault: Fault) -> Finding:
     """This session is a fork of another.
 
-    Finds: A header that names the thread or session it was forked from.
-    Matters: Newer forks of Codex hold no copy of the shared part: they need the other file. pi's
-        hold one.
+    Finds: A header, or an astorLM side file, that names the session it was forked from.
+    Matters: Newer forks of Codex hold no copy of the shared part: they need the other file. Those
+        of pi and astorLM hold one.
     Example: `"forked_from_id":"…"`
     Repair: None.
-    Seen: Codex and pi.
+    Seen: Codex, pi, astorLM.
     """
     return _said(context, "M708", fault)
 
@@ -188,13 +192,31 @@ def missing_side_file(context: Context, fault: Fault) -> Finding:
     """A file that belongs to the session is not beside it.
 
     Finds: A long tool result that Claude Code kept in `tool-results/`, or the description of
-        a subagent, which is not there.
-    Matters: The agent resumes, but cannot look up what it names.
+        a subagent, which is not there. That there is no `<id>.meta.json` beside messages of
+        astorLM is a warning; where only the messages were copied it is no damage.
+    Matters: Claude Code resumes, but cannot look up what it names. astorLM looks for side files:
+        without one it neither lists nor resumes the session.
     Example: A session that was copied without its folder.
-    Repair: None: put the file back where you have it.
+    Repair: Put the file back where you have it: sesstool makes none. Of astorLM's, the finding
+        says the least that a new one must hold; the times and metadata of the lost one are gone.
     Seen: Sessions copied by hand; clean-ups by age.
     """
-    return context.finding("M712", fault.place, fault.message)
+    return _said(context, "M712", fault)
+
+
+@rule("M713", "bad-side-file", Severity.ERROR)
+def bad_side_file(context: Context, fault: Fault) -> Finding:
+    """The file beside this one is damaged, or of another session.
+
+    Finds: An astorLM `<id>.meta.json` that is no JSON object. Where it is one, and its id is
+        not that of its name, it is a warning.
+    Matters: astorLM takes a side file that it cannot parse for none. It lists the session under
+        the id inside, and looks for it under that of the name.
+    Example: A side file of 0 bytes, which a full disk left.
+    Repair: Manual: the finding says what to write; a repair changes the session's file only.
+    Seen: Both files are written anew on each save, and not in one step.
+    """
+    return _said(context, "M713", fault)
 
 
 BY_NAME = {
@@ -215,6 +237,8 @@ BY_NAME = {
     "orphan-reasoning": orphan_reasoning,
     "missing-side-file": missing_side_file,
     "bad-item-id": bad_item_id,
+    "bad-side-file": bad_side_file,
+    "refused-record": refused_record,
 }
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from sesstool.checks.context import Context, manual
+from sesstool.checks.context import Context, manual, unsafe
 from sesstool.checks.rule import rule
 from sesstool.findings import Finding, Severity
-from sesstool.formats.base import Place
+from sesstool.formats.base import Fault, Place
 from sesstool.formats.events import Meaning, Unknown
 from sesstool.formats.schemas import RecordValidator, Violation
 from sesstool.records.recover import Record
@@ -64,6 +64,20 @@ def own_schema_violation(context: Context, record: Record, violation: Violation)
     return context.finding("S303", place, f"{where} {violation.message}", fix=fix)
 
 
+@rule("S304", "refused-record", Severity.ERROR)
+def refused_record(context: Context, fault: Fault) -> Finding:
+    """The agent stops at a record, and loads nothing of the session.
+
+    Finds: MyCodeAgent events of an unknown type, or without a part of their envelope.
+    Matters: Its reader raises an error at such an event, wherever it stands.
+    Example: `{"event_id":"…","event_type":"brand_new",…}`
+    Repair: Unsafe, since a newer agent may need it: the record is cut and kept in lost+found.
+    Seen: MyCodeAgent: "is not a valid TranscriptEventType".
+    """
+    fix = unsafe(f"{fault.title} (it is kept in lost+found)", fault.edits)
+    return context.finding("S304", fault.place, fault.message, fix=fix)
+
+
 class SchemaChecks:
     """Judges the records of one session as they go by."""
 
@@ -73,7 +87,7 @@ class SchemaChecks:
         form = context.session.format
         name = form.schema
         # Other rules tell these better, and know how to mend them.
-        keys = (form.id_key, form.parent_key, form.result_key)
+        keys = (form.id_key, form.parent_key, form.result_key, *form.told)
         self._told_elsewhere = {f"lacks the property '{key}'" for key in keys}
         self._shipped = RecordValidator.shipped(name) if name else None
         self._own = own

@@ -155,11 +155,12 @@ class Format(ABC):
     "next" in the user message behind it (neighbours of one role count as one message, and its
     results stand together, first), "turn" in the next user turn, "order" behind their call and
     before the next prompt. `waits` are the tools that wait for a person; `harmless` those that
-    change nothing. `schema` names the record schema. `verbatim` says that the provider gets what
-    the file holds, since no agent stands between them that would mend it; `once` that it takes
-    a call id on one call only, in all of the session. `call_key` and
-    `result_key` are the members of a call and of a result that hold the call's id. Where
-    `linked`, records form a tree: `id_key` and `parent_key` are the members that link them.
+    change nothing. `schema` names the record schema, `told` members whose absence a rule tells
+    better than it. `verbatim` says that the provider gets what the file holds, since no agent
+    stands between them that would mend it; `once` that it takes a call id on one call only, in
+    all of the session. `call_key` and `result_key` are the members of a call and of a result
+    that hold the call's id. Where `linked`, records form a tree: `id_key` and `parent_key` are
+    the members that link them.
     `strict_path` says that a resume sends the way from the last record to the root, with nothing
     that hangs beside it, and stops where a parent is missing; results then hang from each other,
     not each from its own call. `keep_key` is the member in which a compaction names the first
@@ -172,6 +173,7 @@ class Format(ABC):
     provider: Literal["", "anthropic", "openai-chat", "openai-responses"] = ""
     verbatim = False
     once = False
+    told: tuple[str, ...] = ()
     call_key = "id"
     result_key = "tool_use_id"
     linked = False

@@ -68,7 +68,6 @@ def _cursor(value: dict[str, Any]) -> bool:
 
 NAMED: tuple[Format, ...] = (
     Named("qwen", "Qwen Code or iFlow", _qwen),
-    Named("mycodeagent", "MyCodeAgent", lambda v: "event_id" in v and "event_type" in v),
     Named("copilot-cli", "Copilot CLI", _copilot),
     Named("gemini", "Gemini CLI", _gemini),
     Named("droid", "Factory Droid", _droid),

@@ -12,17 +12,22 @@ from typing import Any
 
 from sesstool.errors import NotASessionError, UsageError
 from sesstool.formats.anthropic_messages import AnthropicMessages
+from sesstool.formats.astorlm import AstorLM
 from sesstool.formats.base import Format
 from sesstool.formats.claude_code import ClaudeCode
 from sesstool.formats.codex import Codex
+from sesstool.formats.mycodeagent import MyCodeAgent
 from sesstool.formats.openai_chat import OpenAIChat
 from sesstool.formats.openai_responses import OpenAIResponses
 from sesstool.formats.others import NAMED
 from sesstool.formats.pi import Pi
 
+# Of two that are as likely, the first is taken.
 FORMATS: tuple[Format, ...] = (
     ClaudeCode(),
     Codex(),
+    MyCodeAgent(),
+    AstorLM(),
     OpenAIChat(),
     AnthropicMessages(),
     OpenAIResponses(),
@@ -32,6 +37,8 @@ FORMATS: tuple[Format, ...] = (
 # Per cent of the sampled records that must be of a format.
 _ENOUGH = 50
 SAMPLE = 64
+# How agents name what they keep beside a session; it is one JSON object.
+_SIDE_FILE = ".meta.json"
 
 
 def by_name(name: str) -> Format:
@@ -60,6 +67,11 @@ def detect(values: Sequence[dict[str, Any]], path: Path | None, name: str) -> tu
         for known in FORMATS:
             if known.home(path):
                 return known, f"lies in a home of {known.title}"
+    if path is not None and path.name.endswith(_SIDE_FILE):
+        session = path.name.removesuffix(_SIDE_FILE) + ".jsonl"
+        raise NotASessionError(
+            f"{name} is no session, but the side file of one", hint=f"give {session} beside it"
+        )
     if not values:
         raise NotASessionError(
             f"{name} holds no record that can be read",

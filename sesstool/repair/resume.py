@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +20,11 @@ from sesstool.records.source import Source
 _REFUSED = ("T", "C", "J201")
 # Findings that say that something is missing from what the model will see.
 _LOSSES = (
-    *("B104", "B105", "B112", "M701", "M703", "T402"),
+    *("B104", "B105", "B112", "M701", "M703", "M712", "M713", "S304", "T402"),
     *("G501", "G505", "G507", "G508", "G510", "G511"),
 )
 _BYTES_A_TOKEN = 4
+_SENT = (Message, ToolCall, ToolResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ def _open_call(session: Session, finding: Finding) -> OpenCall:
         effect = "changes nothing"
     elif state == "uncertain":
         effect = "may have changed something: inspect before it is repeated"
+    elif state == "never started":
+        effect = "did not run"
     else:
         effect = "its outcome is recorded elsewhere in the file"
     return OpenCall(finding.labels.get("call_id", ""), tool, finding.location.line, state, effect)
@@ -135,17 +139,22 @@ def _sent_bytes(session: Session) -> int:
     """The bytes of the messages, calls and results that are sent."""
     again = Session(session.source, session.format, session.reason)
     size = 0
+    sizes, kept_from = array("q"), 0
     for record, meaning in again.read():
         if meaning is None:
             continue
         row = again.graph.row_at(record.start) if again.graph is not None else -1
         if session.graph is None:
-            if any(type(e) is Checkpoint and e.summary for e in meaning.events):
-                size = 0
-            size += _said(meaning)
+            for event in meaning.events:
+                if type(event) is Checkpoint and event.kept_from >= 0:
+                    kept_from = event.kept_from
+                elif type(event) is Checkpoint and event.summary:
+                    sizes = array("q")
+            if any(type(e) in _SENT for e in meaning.events):
+                sizes.append(_said(meaning))
         elif meaning.linked and row < len(session.graph) and session.graph.sent[row]:
             size += _said(meaning)
-    return size
+    return size + sum(sizes[kept_from:])
 
 
 def _said(meaning: Meaning) -> int:
