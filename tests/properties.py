@@ -37,6 +37,7 @@ UNREPAIRED = {
     "C608": "manual where the item is only found by its id",
     "T406": "manual where a call has no member that could hold arguments",
     "G508": "manual where no record stands behind the compaction",
+    "T409": "manual where the call is no object that could hold an id",
     "G505": "where the branches share no record, there is no place to join them",
 }
 """Errors and warnings that the boldest repair may leave, and why."""

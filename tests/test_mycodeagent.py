@@ -227,6 +227,16 @@ def test_rules(code, bad, near):
     assert codes(look(near, name=NAME)) == []
 
 
+def test_a_call_that_is_no_object_keeps_its_result():
+    """Nothing can be written into it: the result stays, and a person is asked."""
+    call = asks("a")
+    call["payload"]["metadata"]["tool_calls"] = [None]
+    data = session(call, tells("a"))
+    finding = next(f for f in look(data, name=NAME).findings if f.code == "T409")
+    assert finding.fix.applicability.value == "manual"
+    assert mend(data, name=NAME, unsafe=True) == data
+
+
 def test_a_tools_message_that_names_no_call_stays():
     """It is sent as words: nothing goes, and the call gets a result before it."""
     data = session(asks("a"), said("tool", "seen"))

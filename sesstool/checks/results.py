@@ -198,7 +198,8 @@ def nameless_result(context: Context, result: Result, call: Call) -> Finding:
     text = dumps(name)
     edits = replace_value(session, spot, spot.pointer, text) or add_member(session, spot, text)
     what, other = ("result", "call") if of_result else ("call", "result")
-    fix = safe(f"give it the id of the only {other} that it can belong to", edits)
+    title = f"give it the id of the only {other} that it can belong to"
+    fix = safe(title, edits) if edits else manual(f"{title}, by hand")
     message = f"a {what} has no id; exactly one {other} is left for it"
     return context.finding("T409", place, message, fix=fix)
 
