@@ -228,13 +228,25 @@ def test_a_result_without_an_id_gets_that_of_its_call():
     assert made[1]["content"] == [{"tool_use_id": "a"} | lost]
 
 
-def test_a_late_result_with_words_is_left_to_a_person():
-    """The record says more than the result: moving it would move the words."""
-    late = says("user", result("a"), "and?")
-    data = session(says("assistant", use("a")), says("user", "hi"), late)
-    finding = next(f for f in look(data).findings if f.code == "T404")
-    assert finding.fix.applicability is Applicability.MANUAL
-    assert mend(data) == data
+def test_a_late_result_moves_and_the_words_beside_it_stay():
+    """The result gets a message behind its call; what was said with it stays where it was."""
+    call, words, late = (
+        says("assistant", use("a"), n=1),
+        says("user", "hi", n=2),
+        says("user", result("a"), "and?", n=3),
+    )
+    made = loads(mend(jsonl(call, words, late)))
+    assert [made[0], made[2], made[3]] == [call, words, says("user", "and?", n=3)]
+    assert (made[1]["role"], made[1]["content"]) == ("user", [result("a")])
+
+
+def test_a_missing_result_goes_beside_its_sibling():
+    """In one message, before the words: providers want results first."""
+    told = says("user", result("a"), "and?", n=2)
+    made = loads(mend(jsonl(says("assistant", use("a"), use("b"), n=1), told)))
+    first, second, words = made[1]["content"]
+    assert ([first, words], second["tool_use_id"]) == (told["content"], "b")
+    assert len(made) == 2
 
 
 def test_a_bad_line_loses_the_session_and_the_finding_says_so():

@@ -41,7 +41,6 @@ class OpenAIChat(Format):
     title = "OpenAI chat"
     schema = "openai-chat"
     provider = "openai-chat"
-    result_key = "tool_call_id"
     pairing = "direct"
     verbatim = True
     waits = ASKING
