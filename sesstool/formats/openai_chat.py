@@ -42,6 +42,7 @@ class OpenAIChat(Format):
     schema = "openai-chat"
     provider = "openai-chat"
     pairing = "direct"
+    result_key = "tool_call_id"
     verbatim = True
     waits = ASKING
 
