@@ -18,6 +18,7 @@ from sesstool.formats.wording import MARK
 from sesstool.records.jsonspan import dumps
 from sesstool.records.recover import Record
 
+_TALK = frozenset({"user", "assistant"})
 _EMPTY_TEXT = f"{MARK} this message was empty"
 
 
@@ -139,7 +140,8 @@ def check(context: Context, record: Record, meaning: Meaning) -> Iterator[Findin
     """The findings about the content of one record."""
     for event in meaning.events:
         if isinstance(event, Message):
-            yield from _message(context, record, meaning, event)
+            if not event.hidden and event.role in _TALK:
+                yield from _message(context, record, meaning, event)
         elif isinstance(event, Thinking):
             if event.fault:
                 yield _refused_thinking(context, record, event)
@@ -173,23 +175,26 @@ def _refused_thinking(context: Context, record: Record, event: Thinking) -> Find
 def _message(
     context: Context, record: Record, meaning: Meaning, event: Message
 ) -> Iterator[Finding]:
-    if event.hidden or event.role not in ("user", "assistant"):
-        return
-    place = Place(record.line, record.start, record.end, event.pointer)
     content = event.content
     if type(content) is list and content:
         yield from image_findings(context, record, content, event.pointer)
-        yield from _blocks(context, place, content, event.role)
+        blank = [n for n, block in enumerate(content) if _is_empty(block)]
+        if blank:
+            place = Place(record.line, record.start, record.end, event.pointer)
+            yield from _blocks(context, place, content, blank, event.role)
     elif (not content or _is_blank(content)) and context.session.format.leaves_out(""):
+        place = Place(record.line, record.start, record.end, event.pointer)
         message = "message with nothing in it: the agent leaves it out"
         yield context.finding("C601", place, message, severity=Severity.INFORMATION)
     elif (not content or _is_blank(content)) and not _says_more(record, meaning):
+        place = Place(record.line, record.start, record.end, event.pointer)
         yield empty_content(context, place, whole=True, role=event.role)
 
 
-def _blocks(context: Context, place: Place, content: list[Any], role: str) -> Iterator[Finding]:
-    """The findings about empty blocks among those of a message."""
-    blank = [n for n, block in enumerate(content) if _is_empty(block)]
+def _blocks(
+    context: Context, place: Place, content: list[Any], blank: list[int], role: str
+) -> Iterator[Finding]:
+    """The findings about the blank blocks of a message, given by index."""
     for n in blank:
         spot = Place(*place[:3], f"{place.pointer}/{n}")
         if context.session.format.leaves_out(text(mapping(content[n]).get("text"))):
@@ -210,13 +215,15 @@ def _says_more(record: Record, meaning: Meaning) -> bool:
 
 
 def _is_blank(content: Any) -> bool:
-    return type(content) is str and not content.strip()
+    return type(content) is str and (not content or content.isspace())
 
 
 def _is_empty(block: Any) -> bool:
-    block = mapping(block)
-    words = block.get("text")
-    return text(block.get("type")).endswith("text") and _is_blank(words)
+    return (
+        type(block) is dict
+        and _is_blank(block.get("text"))
+        and text(block.get("type")).endswith("text")
+    )
 
 
 def _at(value: Any, pointer: str) -> Any:

@@ -14,7 +14,7 @@ from sesstool.checks.context import Context, Options
 from sesstool.checks.rule import RULES
 from sesstool.checks.schema import SchemaChecks
 from sesstool.errors import NotASessionError
-from sesstool.findings import Applicability, FileReport, Finding, Fix
+from sesstool.findings import Applicability, FileReport, Finding, Fix, Severity
 from sesstool.formats.base import Place
 from sesstool.formats.events import Meaning
 from sesstool.formats.schemas import RecordValidator
@@ -33,7 +33,6 @@ _LEFT_OVER = ("B104", "B105", "B112")
 # What a doubled file shows of every record: that is one finding, not many.
 _DOUBLED = ("G502", "G506")
 _TOKEN = re.compile(rb'"([A-Za-z0-9_-]{8,64})"')
-_SEPARATORS = (b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85")
 _TOKEN_LIMIT = 1 << 16
 # Lines that stay as they are and were not looked into, and what in them may be an id.
 _UNREAD = frozenset({Kind.LIST, Kind.OTHER_NOTATION, Kind.TOO_DEEP})
@@ -104,7 +103,7 @@ class _Run:
         self._bytes = byte_rules.ByteChecks(context)
         self._schema = SchemaChecks(context, schema)
         self._lines: list[int] = []
-        self._hashes = array("q")
+        self._sizes = array("q")
         self._starts = array("q")
         self._separators = 0
         self._separated: Place | None = None
@@ -118,7 +117,8 @@ class _Run:
         for record, meaning in session.read():
             if progress is not None and record.line % 1024 == 0:
                 progress(record.end)
-            yield from self._defects(record)
+            if record.defects:
+                yield from self._defects(record)
             if meaning is not None:
                 yield from self._record(record, meaning, deep=deep)
         yield from self._content()
@@ -148,9 +148,9 @@ class _Run:
                 yield finding
 
     def _record(self, record: Record, meaning: Meaning, *, deep: bool) -> Iterator[Finding]:
-        self._hashes.append(hash(record.raw))
+        self._sizes.append(len(record.raw))
         self._starts.append(record.start)
-        if not record.raw.isascii() and any(mark in record.raw for mark in _SEPARATORS):
+        if not record.raw.isascii() and _separated(record.raw):
             self._separators += 1
             self._separated = self._separated or Place(record.line, record.start, record.end)
         if record.defects and not all(d.kind in _AROUND for d in record.defects):
@@ -159,11 +159,11 @@ class _Run:
         found = list(content.check(self._context, record, meaning)) if deep else []
         if meaning.nested:
             found += conversation.check(self._context, record, meaning)
-        told = any(f.severity.value == "error" for f in found)
         if found and self._context.session.graph is not None:
             self._refused.append(Place(record.line, record.start, record.end))
-        else:
+        elif found:
             yield from found
+        told = any(f.severity is Severity.ERROR for f in found) if found else False
         yield from self._schema.see(record, meaning, told=told)
         if self._context.options.thorough:
             twice = json.duplicate_key(self._context, record)
@@ -180,20 +180,37 @@ class _Run:
             yield from content.check(self._context, record, session.format.meaning(value))
 
     def _doubled(self) -> Iterator[Finding]:
-        count = len(self._hashes)
+        count = len(self._sizes)
         half = count // 2
         if self._left_over:
             # A piece beside a record of the first half: the second one may be the good one.
             return
-        if count < 2 or count % 2 or self._hashes[:half] != self._hashes[half:]:
+        if count < 2 or count % 2 or self._sizes[:half] != self._sizes[half:]:
             return
         session = self._context.session
+        read = session.source.read
+        for first, second, size in zip(
+            self._starts, self._starts[half:], self._sizes, strict=False
+        ):
+            if read(first, first + size) != read(second, second + size):
+                return
         certain = session.graph is not None or session.pairing.calls > 0 or bool(session.first_time)
         if count == 2 and not certain:
             return
         start = self._starts[half]
         place = Place(half + 1, start, session.source.size)
         yield byte_rules.doubled_file(self._context, place, half, certain=certain)
+
+
+def _separated(raw: bytes) -> bool:
+    """Whether U+2028, U+2029 or U+0085 stand in it.
+
+    One byte is found many times as fast as a sequence, and most text has not even those.
+    """
+    return (
+        0x80 in raw
+        and ((0xA8 in raw and b"\xe2\x80\xa8" in raw) or (0xA9 in raw and b"\xe2\x80\xa9" in raw))
+    ) or (0xC2 in raw and 0x85 in raw and b"\xc2\x85" in raw)
 
 
 def _settle(findings: list[Finding], *, repairable: bool) -> list[Finding]:

@@ -59,8 +59,8 @@ def image_findings(
     context: Context, record: Record, content: list[Any], pointer: str
 ) -> Iterator[Finding]:
     """The findings about the images among the blocks at a pointer."""
-    for n, block in enumerate(map(mapping, content)):
-        if text(block.get("type")) not in _KINDS:
+    for n, block in enumerate(content):
+        if type(block) is not dict or text(block.get("type")) not in _KINDS:
             continue
         fault = _fault(*_data(block))
         if fault:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sesstool.formats.base import Question, text
+from sesstool.formats.base import Question, has_word, text
 from sesstool.formats.events import Event, Thinking, ToolCall, ToolResult
 from sesstool.formats.wording import answer_text, is_placeholder
 from sesstool.records.jsonspan import dumps
@@ -19,7 +19,8 @@ _OWN = _CALLS | {"tool_result", "thinking", "redacted_thinking"}
 _SIGNATURE = re.compile(
     r"[A-Za-z0-9+/]+={0,2}|(?=.*[0-9])(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9_-]{40,}={0,2}"
 )
-_MASK = re.compile(r"redacted|masked|removed|omitted|\*{3}|…", re.IGNORECASE)
+_WORDS = ("redacted", "masked", "removed", "omitted")
+_MASK = re.compile("|".join([*_WORDS, r"\*{3}", "…"]), re.IGNORECASE)
 
 
 def is_block(block: dict[str, Any]) -> bool:
@@ -43,6 +44,8 @@ def result_block(question: Question) -> bytes:
 def block_event(block: dict[str, Any], pointer: str) -> Event | None:
     """What a content block means, None where it is words or an image."""
     kind = text(block.get("type"))
+    if kind == "text":
+        return None
     if kind in _CALLS:
         arguments = block.get("input")
         fault = "" if type(arguments) is dict else "its input is no object"
@@ -80,6 +83,6 @@ def _sealed_fault(value: Any, name: str) -> str:
     """Why the provider would not open what it sealed itself as base64; "" where it would."""
     if type(value) is not str or not value:
         return f"it has no {name}"
-    if not _SIGNATURE.fullmatch(value) or _MASK.search(value):
+    if not _SIGNATURE.fullmatch(value) or has_word(value, _WORDS):
         return f"its {name} is none"
     return ""

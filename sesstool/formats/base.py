@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from sesstool.formats.events import Meaning
 from sesstool.records.edits import Edit, EditSet
-from sesstool.records.heal import Kind
+from sesstool.records.heal import Kind, decode
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
 
@@ -288,12 +288,24 @@ def blocks(value: Any) -> list[Any]:
     return value if type(value) is list else []
 
 
+def has_word(value: str, words: Sequence[str]) -> bool:
+    """Whether one of some lower-case words stands in a text in any case.
+
+    A regular expression that ignores case takes twenty times as long.
+    """
+    lower = value.lower()
+    return any(word in lower for word in words)
+
+
 def argument_fault(arguments: Any) -> str:
     """Why arguments that are kept as JSON text cannot be sent again, "" where they can."""
     if type(arguments) is not str:
         return "its arguments are no text"
     try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return "its arguments are no JSON"
+        value = decode(arguments)
+    except ValueError:
+        try:
+            value = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return "its arguments are no JSON"
     return "" if type(value) is dict else "its arguments are no object"

@@ -157,7 +157,7 @@ class ClaudeCode(Format):
             cwd=text(value.get("cwd")),
         )
         out.linked = kind in CHAIN_TYPES or ("uuid" in value and "parentUuid" in value)
-        if _PLACEHOLDER.fullmatch(out.id):
+        if out.id.startswith("<") and _PLACEHOLDER.fullmatch(out.id):
             # Somebody replaced all ids by one word: such records can no longer form a tree.
             out.linked = False
         if out.linked:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sesstool.formats.base import Fault, Place, Question, argument_fault, mapping, text
+from sesstool.formats.base import Fault, Place, Question, argument_fault, has_word, mapping, text
 from sesstool.formats.events import Event, Message, Meta, Thinking, ToolCall, ToolResult, Unknown
 from sesstool.formats.wording import answer_text, is_placeholder
 from sesstool.records.linewise import take_out
@@ -47,7 +47,7 @@ _OTHER_ITEMS = frozenset(
 )
 ITEMS = _CALLS | _RESULTS | _OTHER_ITEMS | {"message", "reasoning"}
 _CIPHERTEXT = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
-_MASK = re.compile(r"redacted|masked|removed|omitted|secret|x{8,}", re.IGNORECASE)
+_MASKS = ("redacted", "masked", "removed", "omitted", "secret", "xxxxxxxx")
 # What Codex itself puts into a user message; a person wrote none of it.
 _INJECTED = ("<environment_context>", "<user_instructions>", "<permissions", "<skills", "<turn_")
 
@@ -134,6 +134,6 @@ def cipher_fault(value: Any) -> str:
     """Why the provider would not open what it sealed itself; "" where it would."""
     if value is None:
         return ""
-    if type(value) is not str or not _CIPHERTEXT.fullmatch(value) or _MASK.search(value):
+    if type(value) is not str or not _CIPHERTEXT.fullmatch(value) or has_word(value, _MASKS):
         return "its encrypted_content is no ciphertext"
     return ""

@@ -98,20 +98,33 @@ class Pairing:
 
     def see(self, record: Record, meaning: Meaning, row: int) -> None:
         """Take the calls and results of one record."""
-        calls = [e for e in meaning.events if type(e) is ToolCall]
-        results = [e for e in meaning.events if type(e) is ToolResult]
-        words = [e for e in meaning.events if type(e) is Message and not e.hidden]
-        if words and (words[0].role == "assistant" or words[0].prompt):
+        calls: list[ToolCall] = []
+        results: list[ToolResult] = []
+        words: Message | None = None
+        message = checkpoint = False
+        for event in meaning.events:
+            if isinstance(event, Message):
+                message = True
+                if words is None and not event.hidden:
+                    words = event
+            elif isinstance(event, ToolCall):
+                calls.append(event)
+            elif isinstance(event, ToolResult):
+                results.append(event)
+            elif isinstance(event, Checkpoint):
+                checkpoint = True
+        if words is not None and (words.prompt or words.role == "assistant"):
             self._said[meaning.scope] = meaning.turn
-        elif any(type(e) is Checkpoint for e in meaning.events):
+            if words.prompt:
+                self._prompted = record.start
+        elif checkpoint:
             self._said[meaning.scope] = ""
-        if words and words[0].prompt:
-            self._prompted = record.start
-        goes_on = self._mode == "next" and self._goes_on(words[0].role if words else "")
+        role = words.role if words is not None else ""
+        goes_on = self._mode == "next" and self._goes_on(role)
         if not calls and not results:
             if self._block is not None and goes_on:
                 self._block.end = record.end
-            elif self._block is not None and any(type(e) is Message for e in meaning.events):
+            elif self._block is not None and message:
                 self._block = None
                 self._close_block()
             return

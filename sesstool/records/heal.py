@@ -75,7 +75,7 @@ class Defect:
     count: int = 1
 
 
-def decode(raw: bytes) -> Any:
+def decode(raw: bytes | str) -> Any:
     """The value of a strict JSON text. Raises ValueError, also where it is nested too deep."""
     return orjson.loads(raw)
 
