@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections import deque
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 # Letters by category, yet drawn as nothing.
@@ -108,15 +110,14 @@ def structure(
     them. Bytes that are no JSON are only counted. Never fails, whatever the bytes are.
     """
     end = max(end, start + 1)
+    pieces = _pieces(raw, 0 if start <= _HEAD else start, max_width // 2 if show_text else 0)
+    first = bisect_right(pieces, start, key=lambda piece: piece.end)
     # A piece takes a cell or more: what is further away cannot be shown.
-    before: deque[_Piece] = deque(maxlen=max(max_width, 1))
+    before = pieces[max(first - max(max_width, 1), 0) : first]
     inside: list[_Piece] = []
     after: list[_Piece] = []
     cells = 0
-    for piece in _pieces(raw, start, max_width // 2 if show_text else 0):
-        if piece.end <= start:
-            before.append(piece)
-            continue
+    for piece in islice(pieces, first, None):
         (inside if piece.start < end else after).append(piece)
         cells += width(piece.shown)
         if cells > max_width:
@@ -145,11 +146,14 @@ def _fitting(pieces: Iterable[_Piece], room: int) -> list[_Piece]:
     return kept
 
 
-def _pieces(raw: bytes, start: int, longest: int) -> Iterator[_Piece]:
-    """The record cut into pieces; `longest` is how many cells of a string are shown, or 0."""
-    at = 0 if start <= _HEAD else min(start, len(raw))
-    if at:
-        yield _Piece(0, at, f"…{at} bytes…")
+@lru_cache(maxsize=1)
+def _pieces(raw: bytes, at: int, longest: int) -> list[_Piece]:
+    """The record cut into pieces; `longest` is how many cells of a string are shown, or 0.
+
+    What stands before `at` is one piece. A record with many findings is cut once.
+    """
+    at = min(at, len(raw))
+    pieces = [_Piece(0, at, f"…{at} bytes…")] if at else []
     key, depth, free = b"", 0, 0
     for match in _TOKEN.finditer(raw, at):
         kind, token = match.lastgroup, match[0]
@@ -161,11 +165,12 @@ def _pieces(raw: bytes, start: int, longest: int) -> Iterator[_Piece]:
             depth -= 1
         # Where the head was skipped, nobody knows whose keys these are.
         names = key in _SHOWN_KEYS and not free and not at
-        yield _Piece(*match.span(), _shown(kind, token, longest, names=names))
+        pieces.append(_Piece(*match.span(), _shown(kind, token, longest, names=names)))
         if kind == "key":
             key = token[1:-1]
         elif kind not in {"space", "colon"}:
             key = b""
+    return pieces
 
 
 def _shown(kind: str | None, token: bytes, longest: int, *, names: bool) -> str:

@@ -65,13 +65,13 @@ class Answers:
                 yield call, [beside(self._session, call, self._answer(call, "", -1))]
 
     def _linked(self, graph: Graph) -> Iterator[tuple[Call, list[Edit]]]:
+        # What follows hangs from the last of the answers to one model answer.
+        final = {graph.turn(c.row) or f"row {c.row}": c for c in self._calls}
         given: dict[int, str] = {}
-        for n, call in enumerate(self._calls):
+        for call in self._calls:
             last, child = behind(graph, call.row)
-            later = self._calls[n + 1 :]
-            is_last = not any(graph.same_turn(c.row, call.row) or c.row == call.row for c in later)
             name, edits = self._fresh(call), []
-            if is_last and child >= 0:
+            if child >= 0 and final[graph.turn(call.row) or f"row {call.row}"] is call:
                 if graph.up[child] == LOST and graph.lost.get(child):
                     name = graph.lost[child]
                 elif graph.strict or graph.flags[graph.up[child]] & ASSISTANT:

@@ -41,6 +41,8 @@ class Graph:
         self._turns = array("q")
         self._index: dict[int, int] = {}
         self._scopes: dict[str, int] = {"": 0}
+        self._child = array("i")
+        self._next = array("i")
         self.lost: dict[int, str] = {}
         self.twins: list[tuple[int, int]] = []
         self.nameless: list[int] = []
@@ -103,10 +105,28 @@ class Graph:
         return self._index.get(hash(name))
 
     def children(self, row: int, after: int = -1) -> Iterator[int]:
-        """The rows whose parent a row is, from row `after` on."""
-        for other in range(max(row, after) + 1, len(self.up)):
-            if self.up[other] == row:
-                yield other
+        """The rows below it whose parent a row is, those behind row `after` only."""
+        if len(self._next) != len(self.up):
+            self._chain()
+        child = self._child[row]
+        while child >= 0:
+            if child > max(row, after):
+                yield child
+            child = self._next[child]
+
+    def _chain(self) -> None:
+        """Chain the children of every row, for whoever asks for those of many rows."""
+        self._child = array("i", [ROOT]) * len(self.up)
+        self._next = array("i", [ROOT]) * len(self.up)
+        for row in range(len(self.up) - 1, -1, -1):
+            parent = self.up[row]
+            if parent >= 0:
+                self._next[row] = self._child[parent]
+                self._child[parent] = row
+
+    def turn(self, row: int) -> int:
+        """The model answer that a row belongs to, 0 where it belongs to none."""
+        return self._turns[row]
 
     def hangs_below(self, row: int, above: int) -> bool:
         """Whether a walk up from a row comes by another, earlier one."""

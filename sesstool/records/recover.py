@@ -33,6 +33,7 @@ _ARRAY_MARKS = b"[],"
 # An object as Python or JavaScript print it: quoted with ' or with bare keys.
 _OTHER_NOTATION = re.compile(rb"[ \t]*\{[ \t]*(?:'|[A-Za-z_$][A-Za-z0-9_$]*[ \t]*:|//|/\*)")
 _FOREIGN_WORDS = (b"True", b"False", b"None", b"undefined", b"//", b"/*", b"'")
+_BLANK_RUN = re.compile(rb"[%b]++" % BLANK)
 _RECORD_START = re.compile(rb'\{[ \t]*"')
 # What follows an object inside of another one.
 _GOES_ON = re.compile(rb"[ \t]*[,}\]]")
@@ -136,7 +137,7 @@ class _Reader:
         while block.at < len(block.text):
             byte = block.text[block.at]
             if byte in BLANK:
-                block.at += 1
+                block.at = _behind_blank(block.text, block.at)
             elif block.text.startswith(_BOM, block.at):
                 block.mark(Kind.BOM, block.at + len(_BOM))
             elif byte == ord("{"):
@@ -257,6 +258,11 @@ class _Reader:
             if self._patience < 0:
                 break
         block.fragment(Kind.NOISE, len(block.text))
+
+
+def _behind_blank(text: bytes, at: int) -> int:
+    found = _BLANK_RUN.match(text, at)
+    return found.end() if found else at
 
 
 def _is_foreign(block: Block, at: int) -> bool:
