@@ -119,8 +119,8 @@ class _Run:
                 progress(record.end)
             if record.defects:
                 yield from self._defects(record)
-            if meaning is not None:
-                yield from self._record(record, meaning, deep=deep)
+            if meaning is not None and (found := self._record(record, meaning, deep=deep)):
+                yield from found
         yield from self._content()
         yield from self._bytes.finish()
         yield from self._schema.finish()
@@ -147,7 +147,7 @@ class _Run:
                         self._context.tokens.setdefault(token, finding.key)
                 yield finding
 
-    def _record(self, record: Record, meaning: Meaning, *, deep: bool) -> Iterator[Finding]:
+    def _record(self, record: Record, meaning: Meaning, *, deep: bool) -> list[Finding]:
         self._sizes.append(len(record.raw))
         self._starts.append(record.start)
         if not record.raw.isascii() and _separated(record.raw):
@@ -155,20 +155,22 @@ class _Run:
             self._separated = self._separated or Place(record.line, record.start, record.end)
         if record.defects and not all(d.kind in _AROUND for d in record.defects):
             # Its bytes are mended first; what it says is judged in the next round.
-            return
+            return []
         found = list(content.check(self._context, record, meaning)) if deep else []
         if meaning.nested:
             found += conversation.check(self._context, record, meaning)
-        if found and self._context.session.graph is not None:
-            self._refused.append(Place(record.line, record.start, record.end))
-        elif found:
-            yield from found
-        told = any(f.severity is Severity.ERROR for f in found) if found else False
-        yield from self._schema.see(record, meaning, told=told)
+        told = False
+        if found:
+            told = any(f.severity is Severity.ERROR for f in found)
+            if self._context.session.graph is not None:
+                self._refused.append(Place(record.line, record.start, record.end))
+                found = []
+        found += self._schema.see(record, meaning, told=told)
         if self._context.options.thorough:
             twice = json.duplicate_key(self._context, record)
             if twice is not None:
-                yield twice
+                found.append(twice)
+        return found
 
     def _content(self) -> Iterator[Finding]:
         """What hangs from a record that is taken out is known when all have been read."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import string
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ _MAGIC = {
     b"RIFF": "image/webp",
     b"%PDF": "application/pdf",
 }
+_ALPHABET = (string.ascii_letters + string.digits + "+/").encode()
 _PNG_END = b"IEND\xaeB\x60\x82"
 _IMAGE_LIMIT = 5 << 20
 _KINDS = frozenset({"image", "document", "input_image", "image_url"})
@@ -101,7 +103,8 @@ def _fault(data: str, declared: str) -> str:
     try:
         start = base64.b64decode(data[:64], validate=True)
         end = base64.b64decode(data[len(data) // 4 * 4 - 32 :], validate=True)
-        binascii.a2b_base64(data, strict_mode=True)
+        if not _is_plain(data):
+            binascii.a2b_base64(data, strict_mode=True)
     except (binascii.Error, ValueError):
         return "it is no base64"
     kinds = [kind for magic, kind in _MAGIC.items() if start.startswith(magic)]
@@ -110,6 +113,13 @@ def _fault(data: str, declared: str) -> str:
     if declared.replace("jpg", "jpeg") != kinds[0]:
         return f"it says {declared}, its bytes are {kinds[0]}"
     return "it is cut" if kinds[0] == "image/png" and _PNG_END not in end else ""
+
+
+def _is_plain(data: str) -> bool:
+    """Whether a text is surely base64; a fraction of the cost of decoding it."""
+    body = data.rstrip("=")
+    padded = len(data) % 4 == 0 and len(data) - len(body) <= 2
+    return padded and body.isascii() and not body.encode().translate(None, _ALPHABET)
 
 
 def _copies(value: Any, block: dict[str, Any], pointer: str) -> Iterator[str]:

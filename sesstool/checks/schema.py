@@ -94,20 +94,26 @@ class SchemaChecks:
         self._unknown: Counter[str] = Counter()
         self._first: dict[str, Place] = {}
 
-    def see(self, record: Record, meaning: Meaning, *, told: bool) -> Iterator[Finding]:
+    def see(self, record: Record, meaning: Meaning, *, told: bool) -> list[Finding]:
         """The findings about one record; `told` says that another rule found its fault."""
+        found: list[Finding] = []
         if self._shipped is not None:
             for event in meaning.events:
                 if type(event) is Unknown:
                     self._unknown[event.name] += 1
                     self._first.setdefault(event.name, Place(record.line, record.start, record.end))
             if not told and not self._shipped.valid(record.value):
-                for violation in self._shipped.explain(record.value)[:_ENOUGH]:
-                    if violation.message not in self._told_elsewhere:
-                        yield schema_violation(self._context, record, violation)
+                found += [
+                    schema_violation(self._context, record, violation)
+                    for violation in self._shipped.explain(record.value)[:_ENOUGH]
+                    if violation.message not in self._told_elsewhere
+                ]
         if self._own is not None and not self._own.valid(record.value):
-            for violation in self._own.explain(record.value)[:_ENOUGH]:
-                yield own_schema_violation(self._context, record, violation)
+            found += [
+                own_schema_violation(self._context, record, violation)
+                for violation in self._own.explain(record.value)[:_ENOUGH]
+            ]
+        return found
 
     def finish(self) -> Iterator[Finding]:
         """The findings about types, one each."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import NoneType
@@ -38,6 +39,8 @@ _OPTIONAL: dict[str, tuple[type, ...]] = {
 _REQUIRED = ("id", "timestamp", "cwd", "originator", "cli_version")
 _ROLES = {"AgentMessage": "assistant", "UserMessage": "user"}
 _RECOVERED = "sesstool-recovered"
+# White space in ASCII, which bytes lose many times as fast as a text does.
+_SPACES = string.whitespace.encode() + b"\x1c\x1d\x1e\x1f"
 _QUESTIONS = ("request_user_input", "elicitation_request")
 
 
@@ -130,9 +133,9 @@ class CodexTracker(Tracker):
 
     def _hear(self, record: Record, role: str, words: str) -> None:
         """An event tells a message; its item may come before or behind it."""
-        key = _key(role, words)
-        if not words.strip():
+        if not words or words.isspace():
             return
+        key = _key(role, words)
         if self._said[key] > 0:
             self._said[key] -= 1
         else:
@@ -391,7 +394,12 @@ def _value(source: Source, place: Place) -> dict[str, Any]:
 
 def _key(role: str, words: str) -> int:
     """The same for an item and its event: an event joins an item's parts in its own way."""
-    return hash((role, "".join(words.split())))
+    packed = words.encode("utf-8", "surrogatepass").translate(None, _SPACES)
+    if not packed.isascii():
+        packed = "".join(packed.decode("utf-8", "surrogatepass").split()).encode(
+            "utf-8", "surrogatepass"
+        )
+    return hash((role, packed))
 
 
 def _words(content: Any) -> str:

@@ -433,17 +433,14 @@ class Branch:
 def _flags(meaning: Meaning) -> int:
     flags = 0
     for event in meaning.events:
-        kind = type(event)
-        if kind is Message:
-            assert isinstance(event, Message)
+        if isinstance(event, Message):
             flags |= ASSISTANT if event.role == "assistant" else USER
             flags |= HIDDEN if event.hidden else 0
             flags |= PROMPT if event.prompt else 0
-        elif kind is ToolResult:
+        elif isinstance(event, ToolResult):
             flags |= RESULT
-        elif kind is ToolCall:
+        elif isinstance(event, ToolCall):
             flags |= CALL
-        elif kind is Checkpoint:
-            assert isinstance(event, Checkpoint)
+        elif isinstance(event, Checkpoint):
             flags |= (0 if event.hollow else SUMMARY) if event.summary else BOUNDARY
     return flags

@@ -93,8 +93,11 @@ class Session:
             row = self.graph.add(record, meaning)
         self.pairing.see(record, meaning, row)
         self._about(meaning)
-        if any(type(e) is Message for e in meaning.events):
-            self.last_message = record.start
+        for event in meaning.events:
+            if isinstance(event, Message):
+                self.last_message = record.start
+            elif isinstance(event, StateChange) and event.name == "leaf":
+                self._leaf_change(event.value)
 
     def _about(self, meaning: Meaning) -> None:
         self.id = self.id or meaning.session
@@ -104,9 +107,6 @@ class Session:
         if meaning.time:
             self.first_time = self.first_time or meaning.time
             self.last_time = max(self.last_time, meaning.time)
-        for event in meaning.events:
-            if type(event) is StateChange and event.name == "leaf":
-                self._leaf_change(event.value)
 
     def _leaf_change(self, value: dict[str, Any]) -> None:
         """A rewind names a leaf; it counts as long as no record follows it."""
@@ -145,23 +145,22 @@ class _Linear:
         self._kept_from = 0
 
     def see(self, meaning: Meaning) -> None:
-        if any(type(e) in (Message, ToolResult) for e in meaning.events):
-            self._counts.append(self._count)
         for event in meaning.events:
-            kind = type(event)
-            if kind is Message:
-                assert isinstance(event, Message)
+            if isinstance(event, (Message, ToolResult)):
+                self._counts.append(self._count)
+                break
+        for event in meaning.events:
+            if isinstance(event, Message):
                 if event.prompt:
                     self._turns.append(self._count)
                 self._count += event.role in ("user", "assistant")
-            elif kind is Checkpoint:
-                assert isinstance(event, Checkpoint)
+            elif isinstance(event, Checkpoint):
                 if event.kept_from >= 0:
                     self._kept_from = event.kept_from
                 elif event.summary:
                     self._count, self._turns = 0, []
-            elif kind is StateChange and getattr(event, "name", "") == "rollback":
-                self._roll_back(getattr(event, "value", 0))
+            elif isinstance(event, StateChange) and event.name == "rollback":
+                self._roll_back(event.value)
 
     def _roll_back(self, turns: Any) -> None:
         if type(turns) is int and 0 < turns <= len(self._turns):

@@ -40,11 +40,11 @@ def lines(source: Source) -> Iterator[Line]:
         yield Line(number, start, text, ended=True)
         number += 1
         start += len(text) + 1
-        for text in rest[:-1]:
-            yield Line(number, start, text, ended=True)
+        held = [rest.pop()]
+        for text in rest:
+            yield Line(number, start, text, True)
             number += 1
             start += len(text) + 1
-        held = [rest[-1]]
     text = b"".join(held)
     if text:
         yield Line(number, start, text, ended=False)

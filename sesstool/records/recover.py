@@ -102,8 +102,9 @@ class _Reader:
                 yield from self._damaged(line)
                 continue
             if type(value) is dict and value:
-                record = Record(line.number, line.start, line.end, line.text, value)
-                if line.text.endswith(b"\r"):
+                text, start = line.text, line.start
+                record = Record(line.number, start, start + len(text), text, value)
+                if text.endswith(b"\r"):
                     _strip_return(record)
                 if not line.ended:
                     record.defects.append(no_newline(line))

@@ -107,6 +107,7 @@ def plan(
     format_name = format_name or before.format
     report, edits, mode = before, EditSet(), None
     mended: list[Finding] = []
+    moved: list[Finding] = []
     for _ in range(_ROUNDS):
         modes = [
             f for f in report.findings if choice.allows(f) and f.fix and f.fix.mode is not None
@@ -117,8 +118,12 @@ def plan(
         used = _next_fixes(report.findings, choice.allows)
         if not used:
             after = _without_mode(report) if mode is not None else report
-            return Outcome(edits, mode, tuple(_on_lines(mended, source)), before, after, session)
-        mended += _at_origin(used, edits)
+            mended += _on_lines(moved, source)
+            return Outcome(edits, mode, tuple(mended), before, after, session)
+        if edits:
+            moved += _at_origin(used, edits)
+        else:
+            mended += used
         # A line's edit takes its newline along, which the last line may not have.
         step = EditSet(_within(e, report.size) for f in used if f.fix for e in f.fix.edits)
         edits = edits.then(step, source.size)
