@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, insort
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,8 +18,7 @@ from sesstool.errors import WriteError
 from sesstool.findings import Applicability, FileReport, Finding
 from sesstool.model.session import Session
 from sesstool.records.edits import Edit, EditSet
-from sesstool.records.lines import lines
-from sesstool.records.source import EditedSource, Source
+from sesstool.records.source import CHUNK, EditedSource, Source
 
 # Which findings are mended together; the rules look again before the next line is begun.
 STAGES: tuple[tuple[str, ...], ...] = (
@@ -107,7 +105,6 @@ def plan(
     format_name = format_name or before.format
     report, edits, mode = before, EditSet(), None
     mended: list[Finding] = []
-    moved: list[Finding] = []
     for _ in range(_ROUNDS):
         modes = [
             f for f in report.findings if choice.allows(f) and f.fix and f.fix.mode is not None
@@ -118,12 +115,8 @@ def plan(
         used = _next_fixes(report.findings, choice.allows)
         if not used:
             after = _without_mode(report) if mode is not None else report
-            mended += _on_lines(moved, source)
-            return Outcome(edits, mode, tuple(mended), before, after, session)
-        if edits:
-            moved += _at_origin(used, edits)
-        else:
-            mended += used
+            return Outcome(edits, mode, tuple(_on_lines(mended, source)), before, after, session)
+        mended += _at_origin(used, edits)
         # A line's edit takes its newline along, which the last line may not have.
         step = EditSet(_within(e, report.size) for f in used if f.fix for e in f.fix.edits)
         edits = edits.then(step, source.size)
@@ -146,14 +139,18 @@ def _at_origin(findings: list[Finding], edits: EditSet) -> list[Finding]:
 
 def _on_lines(findings: list[Finding], source: Source) -> list[Finding]:
     """Findings with the lines and columns on which their offsets lie in the source."""
-    starts = deque(sorted({f.location.start for f in findings if f.location.line}))
     places: dict[int, tuple[int, int]] = {}
-    for line in lines(source):
-        while starts and starts[0] < line.next:
-            before = line.text[: starts[0] - line.start].decode("utf-8", "replace")
-            places[starts.popleft()] = (line.number, len(before) + 1)
-        if not starts:
-            break
+    number, begin, at = 1, 0, 0
+    for start in sorted({f.location.start for f in findings if f.location.line}):
+        while at < start and (piece := source.read(at, min(at + CHUNK, start))):
+            newlines = piece.count(b"\n")
+            if newlines:
+                number += newlines
+                begin = at + piece.rindex(b"\n") + 1
+            at += len(piece)
+        if start < source.size:
+            before = source.read(begin, start).decode("utf-8", "replace")
+            places[start] = (number, len(before) + 1)
     out = []
     for finding in findings:
         where = finding.location
