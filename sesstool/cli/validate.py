@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 import click
 
 from sesstool import api
-from sesstool.checks.engine import RULES
+from sesstool.checks.engine import RULES, Progress
 from sesstool.cli.common import Codes, Common, common, worst
 from sesstool.cli.snippets import snippets
 from sesstool.cli.streams import destination, found, piped, tell, watched
+from sesstool.cli.workers import spread, worthwhile
 from sesstool.errors import NotASessionError, SesstoolError
 from sesstool.findings import FileReport, Severity
 from sesstool.formats.registry import FORMATS
@@ -27,6 +29,8 @@ _FAILING = {
     "warning": (Severity.ERROR, Severity.WARNING),
     "information": tuple(Severity),
 }
+
+_Judged = FileReport | SesstoolError
 
 
 def format_option(function: Callable[..., int]) -> Callable[..., int]:
@@ -50,6 +54,11 @@ def format_option(function: Callable[..., int]) -> Callable[..., int]:
     show_default=True,
     help="The least severity that makes the exit code 1.",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    help="How many files to read at once; by default as many as there are cores, where it pays.",
+)
 @click.option("--thorough", is_flag=True, help="Also run the checks that cost much.")
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even where there are findings.")
@@ -62,6 +71,7 @@ def command(
     schema: Path | None,
     format_name: str | None,
     fail_on: str,
+    jobs: int | None,
     thorough: bool,
     statistics: bool,
     exit_zero: bool,
@@ -72,25 +82,27 @@ def command(
     PATH is a file, a folder (every session below it), a session id, or - for standard input.
     """
     names = paths or piped()
-    own = RecordValidator.from_file(schema) if schema else None
-    options = api.Options(thorough=thorough)
+    _own.cache_clear()
+    if schema:
+        _own(schema)
+    judge = partial(
+        _judge,
+        options=api.Options(thorough=thorough),
+        format_name=format_name or "",
+        schema=schema,
+    )
     totals, codes = Totals(), [0]
     with destination(shared) as out:
         output = Output(out, shared.note, RULES, shared.colored(sys.stdout), show_text=show_text)
         reporter = REPORTERS[shared.output_format](output)
-        for path in found(shared, names, codes):
-            try:
-                report = _one(shared, path, options, format_name or "", own)
-            except NotASessionError as error:
-                if str(path) in names:
-                    codes.append(tell(shared, error))
-                else:
-                    shared.note(f"skipped: {error.message}")
+        for path, report in _reports(shared, judge, list(found(shared, names, codes)), jobs):
+            if isinstance(report, NotASessionError) and str(path) not in names:
+                shared.note(f"skipped: {report.message}")
                 continue
-            except SesstoolError as error:
-                codes.append(tell(shared, error))
+            if isinstance(report, SesstoolError):
+                codes.append(tell(shared, report))
                 continue
-            report = _wanted(report, select, ignore)
+            report = _wanted(report, select, ignore)  # noqa: PLW2901
             totals.add(report)
             reporter.file(report, snippets(path))
             if not exit_zero and any(report.count(s) for s in _FAILING[fail_on]):
@@ -104,15 +116,48 @@ def command(
     return worst(codes)
 
 
-def _one(
-    shared: Common,
+def _reports(
+    shared: Common, judge: partial[_Judged], paths: list[Path | str], jobs: int | None
+) -> Iterator[tuple[Path | str, _Judged]]:
+    """Each path with what the rules say of it, or the error that it meets."""
+    jobs = jobs or worthwhile(paths)
+    if jobs > 1 and len(paths) > 1:
+        total = sum(Path(path).stat().st_size for path in paths if Path(path).is_file())
+        with shared.progress(total, f"{len(paths)} files") as bar:
+            for path, report in spread(judge, paths, jobs):
+                bar.advance(report.size if isinstance(report, FileReport) else 0)
+                yield path, report
+        return
+    for path in paths:
+        with watched(shared, path) as advance:
+            report = judge(path, progress=advance)
+        yield path, report
+
+
+def _judge(
     path: Path | str,
+    *,
     options: api.Options,
     format_name: str,
-    own: RecordValidator | None,
-) -> FileReport:
-    with watched(shared, path) as advance:
-        return api.validate(path, options, format_name=format_name, schema=own, progress=advance)
+    schema: Path | None,
+    progress: Progress | None = None,
+) -> _Judged:
+    try:
+        return api.validate(
+            path,
+            options,
+            format_name=format_name,
+            schema=_own(schema) if schema else None,
+            progress=progress,
+        )
+    except SesstoolError as error:
+        return error
+
+
+@cache
+def _own(schema: Path) -> RecordValidator:
+    """The user's schema, which each process reads once."""
+    return RecordValidator.from_file(schema)
 
 
 def _wanted(report: FileReport, select: tuple[str, ...], ignore: tuple[str, ...]) -> FileReport:
