@@ -1,8 +1,9 @@
 """CPU time and memory of `sesstool`, beside a reference in the same run.
 
-    python tests/benchmarks [--size MB] [--runs N]
+    python tests/benchmarks [--size MB ...] [--runs N] [--only TABLE ...] [--file PATH ...]
 
-CPU time is user and system time of the whole process, start included, the least of N runs.
+CPU time is user and system time of the whole process, start included. Runs of the two commands
+alternate, and a ratio is the median of the ratios of the pairs.
 """
 
 from __future__ import annotations
@@ -13,38 +14,62 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import sessions
 
 HELP_GOAL = 0.060
+VALIDATE_GOAL = 1.0
+REPAIR_GOAL = 2.5
+MEMORY_GOAL = 120
+LINE_GOAL = 4.0
 _LOADS = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
 _SESSTOOL = (sys.executable, "-m", "sesstool")
+_VALIDATE = (*_SESSTOOL, "validate", "--isolated")
+_LINE = 100
+
+Command = tuple[str, ...]
 
 
 class Cost(NamedTuple):
-    """CPU seconds, and the greatest resident size in MB."""
+    """CPU seconds, the greatest resident size in MB, and seconds on the clock."""
 
     cpu: float
     memory: float
+    wall: float
 
 
-def measure(command: tuple[str, ...], runs: int) -> Cost:
-    """The least cost of a command, which must exit 0."""
-    return min(_once(command) for _ in range(runs))
-
-
-def _once(command: tuple[str, ...]) -> Cost:
+def measure(command: Command, allowed: tuple[int, ...] = (0,)) -> Cost:
+    """The cost of a command, which must end with one of the exit codes allowed."""
+    started = time.perf_counter()
+    # Its peak cannot be below the size of this process, which therefore holds no session.
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
-    if os.waitstatus_to_exitcode(status):
+    wall = time.perf_counter() - started
+    if os.waitstatus_to_exitcode(status) not in allowed:
         sys.exit(f"failed: {' '.join(command)}")
     unit = 1e6 if sys.platform == "darwin" else 1e3  # bytes there, KiB on Linux
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit)
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit, wall)
 
 
-def reference() -> tuple[str, tuple[str, ...]]:
+def beside(
+    runs: int, ours: Callable[[], Cost], theirs: Callable[[], Cost]
+) -> tuple[Cost, Cost, float]:
+    """The median costs of two commands that take turns, and the median ratio of CPU time."""
+    pairs = [(ours(), theirs()) for _ in range(runs)]
+    first, second = (
+        Cost(*(median(values) for values in zip(*side, strict=True)))
+        for side in zip(*pairs, strict=True)
+    )
+    return first, second, median(a.cpu / b.cpu for a, b in pairs)
+
+
+def reference() -> tuple[str, Command]:
     """What validate is compared with: jq where it is installed, else Python's own decoder."""
     jq = shutil.which("jq")
     if jq is None:
@@ -53,43 +78,141 @@ def reference() -> tuple[str, tuple[str, ...]]:
     return f"{version.stdout.strip()} empty", (jq, "empty")
 
 
-def start(runs: int) -> None:
+def missed(value: float, goal: float) -> str:
+    """The goal, and a mark where it was not reached."""
+    return f"goal {goal:g}" + ("" if value <= goal else "  MISSED")
+
+
+@contextmanager
+def session(form: str, megabytes: int) -> Iterator[Path]:
+    """A sound session of so many MB, which only its owner may read."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{form}.jsonl"
+        sessions.write(path, form, megabytes * 10**6)
+        path.chmod(0o600)
+        yield path
+
+
+def start(options: argparse.Namespace) -> None:
     """What `--help` costs over a bare interpreter."""
-    bare = measure((sys.executable, "-c", "pass"), runs * 5).cpu
-    shown = measure((*_SESSTOOL, "--help"), runs * 5).cpu
-    over = shown - bare
-    verdict = "" if over <= HELP_GOAL else "  MISSED"
+    shown, bare, _ = beside(
+        options.runs * 5,
+        lambda: measure((*_SESSTOOL, "--help")),
+        lambda: measure((sys.executable, "-c", "pass")),
+    )
+    over = (shown.cpu - bare.cpu) * 1e3
+    print(f"sesstool --help: {over:.0f} ms CPU over bare Python; {missed(over, HELP_GOAL * 1e3)}")
+
+
+def validate(options: argparse.Namespace) -> None:
+    """What `validate` costs on sound sessions, and on the files named, beside the reference."""
+    name, _ = reference()
+    print(f"\nvalidate beside {name}: CPU seconds, {options.runs} pairs")
+    print(f"{'session':24}{'MB':>6}{'sesstool':>10}{'reference':>11}{'ratio':>8}{'peak MB':>9}")
+    for path in options.file:
+        _validate(path, options.runs)
+    for size in options.size:
+        for form in sessions.FORMATS:
+            with session(form, size) as path:
+                _validate(path, options.runs)
+
+
+def _validate(path: Path, runs: int) -> None:
+    _, command = reference()
+    ours, theirs, ratio = beside(
+        runs,
+        lambda: measure((*_VALIDATE, str(path)), (0, 1)),
+        lambda: measure((*command, str(path))),
+    )
+    size = path.stat().st_size / 1e6
     print(
-        f"sesstool --help: {over * 1e3:.0f} ms CPU over bare Python ({bare * 1e3:.0f} ms);"
-        f" goal {HELP_GOAL * 1e3:.0f} ms{verdict}\n"
+        f"{path.stem:24}{size:6.0f}{ours.cpu:10.2f}{theirs.cpu:11.2f}{ratio:8.2f}"
+        f"{ours.memory:9.0f}  {missed(ratio, VALIDATE_GOAL)}; {missed(ours.memory, MEMORY_GOAL)} MB"
     )
 
 
-def validate(size: int, runs: int) -> None:
-    """What `validate` costs on a sound session of `size` MB, beside the reference."""
-    name, command = reference()
-    print(f"validate, {size} MB, least CPU seconds of {runs} runs")
-    print(f"{'format':14}{'sesstool':>10}{name:>16}{'ratio':>8}{'peak MB':>10}")
-    with tempfile.TemporaryDirectory() as folder:
+def line(options: argparse.Namespace) -> None:
+    """The memory that one long line takes."""
+    with session("claude-code", 0) as path:
+        sessions.write_line(path, _LINE * 10**6)
+        peak = median(measure((*_VALIDATE, str(path))).memory for _ in range(options.runs))
+        times = peak / (path.stat().st_size / 1e6)
+    print(
+        f"\none line of {_LINE} MB: {peak:.0f} MB, {times:.1f} its size; {missed(times, LINE_GOAL)}"
+    )
+
+
+def repair(options: argparse.Namespace) -> None:
+    """What `repair --write` of one fault costs beside `validate` of the same file."""
+    print(f"\nrepair --write of one fault beside validate: CPU seconds, {options.runs} pairs")
+    print(f"{'session':24}{'MB':>6}{'repair':>10}{'validate':>11}{'ratio':>8}{'peak MB':>9}")
+    for size in options.size:
         for form in sessions.FORMATS:
-            path = Path(folder) / f"{form}.jsonl"
-            sessions.write(path, form, size * 10**6)
-            path.chmod(0o600)
-            ours = measure((*_SESSTOOL, "validate", "--isolated", str(path)), runs)
-            theirs = measure((*command, str(path)), runs)
-            path.unlink()
-            ratio = ours.cpu / theirs.cpu
-            print(f"{form:14}{ours.cpu:10.2f}{theirs.cpu:16.2f}{ratio:8.2f}{ours.memory:10.0f}")
+            with session(form, size) as path:
+                sessions.drop_result(path)
+                ours, theirs, ratio = beside(
+                    options.runs,
+                    lambda path=path: _repair(path),  # type: ignore[misc]
+                    lambda path=path: measure((*_VALIDATE, str(path)), (1,)),  # type: ignore[misc]
+                )
+            print(
+                f"{form:24}{size:6}{ours.cpu:10.2f}{theirs.cpu:11.2f}{ratio:8.2f}"
+                f"{ours.memory:9.0f}  {missed(ratio, REPAIR_GOAL)}"
+            )
+
+
+def _repair(path: Path) -> Cost:
+    """The cost of a repair, done to a copy; its undo entry goes with the folder."""
+    copy = path.with_name("copy.jsonl")
+    shutil.copyfile(path, copy)
+    copy.chmod(0o600)
+    state = path.with_name("state")
+    cost = measure(
+        ("env", f"XDG_STATE_HOME={state}", *_SESSTOOL, "repair", "--isolated", "--write", str(copy))
+    )
+    shutil.rmtree(state)
+    copy.unlink()
+    return cost
+
+
+def folder(options: argparse.Namespace) -> None:
+    """What a second process saves on a folder of four sessions."""
+    with session("claude-code", options.size[0] // 4) as path:
+        for number in range(3):
+            shutil.copyfile(path, path.with_name(f"{number}.jsonl"))
+        command = (*_VALIDATE, "--jobs")
+        two, one, ratio = beside(
+            options.runs,
+            lambda: measure((*command, "2", str(path.parent)), (0, 1)),
+            lambda: measure((*command, "1", str(path.parent)), (0, 1)),
+        )
+    print(
+        f"\na folder of 4 sessions, {options.size[0]} MB: one process {one.wall:.1f} s,"
+        f" two {two.wall:.1f} s, with {ratio:.2f} of the CPU time"
+    )
+
+
+TABLES = {
+    "start": start,
+    "validate": validate,
+    "line": line,
+    "repair": repair,
+    "folder": folder,
+}
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python tests/benchmarks", description=__doc__)
-    parser.add_argument("--size", type=int, default=50, help="MB of each session: 50, 200, 1000")
+    parser.add_argument(
+        "--size", type=int, nargs="+", default=[50], help="MB of each session: 200 1000"
+    )
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--file", type=Path, nargs="+", default=[], help="validate these as well")
     options = parser.parse_args()
-    start(options.runs)
-    validate(options.size, options.runs)
+    for name in options.only:
+        TABLES[name](options)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ _WORDS = (
     "lens log mast moor oar pilot quay reef rope rudder sail shoal signal sound stern swell tide"
 )
 SESSION = "be7c0000-0000-4000-8000-000000000001"
+# What a record with a tool's result holds.
+_RESULTS = (b'"tool_result"', b'"function_call_output"', b'"role":"tool"')
 # Characters of a text: mostly short, now and then a whole file.
 _LENGTHS = (40, 120, 120, 400, 400, 1200, 3000, 20_000)
 
@@ -29,6 +31,33 @@ def write(path: Path, form: str, size: int) -> None:
                 out.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
             if out.tell() >= size:
                 return
+
+
+def write_line(path: Path, size: int) -> None:
+    """Write a session of one record, which takes one line of about `size` bytes."""
+    prompt, *_ = next(_claude_code(random.Random(size)))
+    prompt["message"]["content"] = "TEXT"
+    head, tail = json.dumps(prompt, separators=(",", ":")).encode().split(b"TEXT")
+    words = _WORDS.encode()
+    with path.open("wb") as out:
+        out.write(head)
+        out.writelines(words for _ in range(size // len(words)))
+        out.write(tail + b"\n")
+
+
+def drop_result(path: Path) -> None:
+    """Take the first result behind the middle of a session out: one call is unanswered."""
+    kept = path.with_name("kept.jsonl")
+    middle = path.stat().st_size // 2
+    with path.open("rb") as source, kept.open("wb") as out:
+        for line in source:
+            result = any(mark in line for mark in _RESULTS)
+            if middle >= 0 and out.tell() > middle and result:
+                middle = -1
+            else:
+                out.write(line)
+    kept.chmod(0o600)
+    kept.replace(path)
 
 
 def _text(rng: random.Random, limit: int = 1 << 20) -> str:
@@ -126,6 +155,24 @@ def _codex(rng: random.Random) -> Iterator[Turn]:
         yield turn
 
 
+def _openai_chat(rng: random.Random) -> Iterator[Turn]:
+    """A prompt, some calls with their results, and an answer."""
+    number = 0
+    yield [{"role": "system", "content": _text(rng, 400)}]
+    while True:
+        turn: Turn = [{"role": "user", "content": _text(rng)}]
+        for _ in range(rng.randint(0, 5)):
+            number += 1
+            call = f"call_{number:08d}"
+            function = {"name": "shell", "arguments": json.dumps({"command": _text(rng, 200)})}
+            asked = {"id": call, "type": "function", "function": function}
+            turn += [
+                {"role": "assistant", "content": None, "tool_calls": [asked]},
+                {"role": "tool", "tool_call_id": call, "content": _text(rng)},
+            ]
+        yield [*turn, {"role": "assistant", "content": _text(rng)}]
+
+
 def _time(number: int) -> str:
     minutes, seconds = divmod(number, 60)
     hours, minutes = divmod(minutes, 60)
@@ -136,5 +183,6 @@ def _time(number: int) -> str:
 _MAKERS: dict[str, Callable[[random.Random], Iterator[Turn]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
+    "openai-chat": _openai_chat,
 }
 FORMATS = tuple(_MAKERS)
