@@ -19,8 +19,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from sesstool import __version__
 from sesstool.errors import InputError, WriteError
 
@@ -64,12 +62,14 @@ def append(state: Path, change: Change) -> None:
 @contextmanager
 def _held(state: Path) -> Iterator[Path]:
     """The log's path, while no other process adds to it."""
+    from filelock import FileLock  # noqa: PLC0415 - 5 MB, and reading needs no lock
+
     path = state / NAME
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         with FileLock(state / "audit.lock", timeout=_WAIT, mode=0o600):
             yield path
-    except (OSError, Timeout) as error:
+    except OSError as error:
         raise WriteError(
             f"cannot add to the audit log {path}: {_reason(error)}",
             hint="make the log writable and see that the disk has space",
@@ -210,6 +210,6 @@ def _digest(line: bytes) -> str:
 
 
 def _reason(error: OSError) -> str:
-    if isinstance(error, Timeout):
+    if isinstance(error, TimeoutError):
         return "another process holds its lock"
     return (error.strerror or type(error).__name__).lower()

@@ -7,6 +7,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from sesstool.checks import bytes as byte_rules
 from sesstool.checks import content, conversation, graph, json, meta, tools
@@ -20,7 +21,7 @@ from sesstool.formats.events import Meaning
 from sesstool.formats.schemas import RecordValidator
 from sesstool.model.session import Session, open_session, path_of
 from sesstool.records.heal import Kind
-from sesstool.records.recover import Record
+from sesstool.records.recover import Record, records
 from sesstool.records.source import Source
 
 __all__ = ["RULES", "Progress", "examine"]
@@ -104,7 +105,6 @@ class _Run:
         self._schema = SchemaChecks(context, schema)
         self._lines: list[int] = []
         self._sizes = array("q")
-        self._starts = array("q")
         self._separators = 0
         self._separated: Place | None = None
         self._left_over = False
@@ -149,7 +149,6 @@ class _Run:
 
     def _record(self, record: Record, meaning: Meaning, *, deep: bool) -> list[Finding]:
         self._sizes.append(len(record.raw))
-        self._starts.append(record.start)
         if not record.raw.isascii() and _separated(record.raw):
             self._separators += 1
             self._separated = self._separated or Place(record.line, record.start, record.end)
@@ -190,18 +189,21 @@ class _Run:
         if count < 2 or count % 2 or self._sizes[:half] != self._sizes[half:]:
             return
         session = self._context.session
-        read = session.source.read
-        for first, second, size in zip(
-            self._starts, self._starts[half:], self._sizes, strict=False
-        ):
-            if read(first, first + size) != read(second, second + size):
+        again = islice(_readable(session.source), half, None)
+        start = session.source.size
+        for first, second in zip(_readable(session.source), again, strict=False):
+            if first.raw != second.raw:
                 return
+            start = min(start, second.start)
         certain = session.graph is not None or session.pairing.calls > 0 or bool(session.first_time)
         if count == 2 and not certain:
             return
-        start = self._starts[half]
         place = Place(half + 1, start, session.source.size)
         yield byte_rules.doubled_file(self._context, place, half, certain=certain)
+
+
+def _readable(source: Source) -> Iterator[Record]:
+    return (record for record in records(source) if record.value is not None)
 
 
 def _separated(raw: bytes) -> bool:

@@ -14,7 +14,7 @@ from sesstool import api
 from sesstool.checks.engine import RULES, Progress
 from sesstool.cli.common import Codes, Common, common, worst
 from sesstool.cli.snippets import snippets
-from sesstool.cli.streams import destination, found, piped, tell, watched
+from sesstool.cli.streams import destination, found, piped, size_of, tell, watched
 from sesstool.cli.workers import spread, worthwhile
 from sesstool.errors import NotASessionError, SesstoolError
 from sesstool.findings import FileReport, Severity
@@ -122,8 +122,7 @@ def _reports(
     """Each path with what the rules say of it, or the error that it meets."""
     jobs = jobs or worthwhile(paths)
     if jobs > 1 and len(paths) > 1:
-        total = sum(Path(path).stat().st_size for path in paths if Path(path).is_file())
-        with shared.progress(total, f"{len(paths)} files") as bar:
+        with shared.progress(sum(map(size_of, paths)), f"{len(paths)} files") as bar:
             for path, report in spread(judge, paths, jobs):
                 bar.advance(report.size if isinstance(report, FileReport) else 0)
                 yield path, report

@@ -7,13 +7,14 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import active_children
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from sesstool.cli.streams import lean_heap, size_of
 from sesstool.errors import InputError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
@@ -24,9 +25,8 @@ _AHEAD = 2
 
 
 def worthwhile(paths: Sequence[Path | str]) -> int:
-    """How many processes pay for these files: 1 where they are few, small, or no files."""
-    sizes = [Path(path).stat().st_size for path in paths if os.path.isfile(path)]  # noqa: PTH113 - "-" is no path
-    if len(sizes) < len(paths) or sum(sizes) < _WORTH:
+    """How many processes pay for these files: 1 where they are small, or no files."""
+    if "-" in paths or sum(map(size_of, paths)) < _WORTH:
         return 1
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     return min(cores, len(paths))
@@ -39,11 +39,15 @@ def spread(
 
     Raises InputError where a process dies. Whoever stops listening ends the processes.
     """
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - one file needs no pool
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - the same
+    from multiprocessing import active_children  # noqa: PLC0415 - the same
+
     todo = deque(paths)
     running: deque[tuple[Path | str, Future[T]]] = deque()
     # A process that is forked would write what waits here a second time.
     sys.stdout.flush()
-    with ProcessPoolExecutor(jobs, initializer=_end_on_interrupt) as pool:
+    with ProcessPoolExecutor(jobs, initializer=_begin) as pool:
         try:
             while todo or running:
                 while todo and len(running) < _AHEAD * jobs:
@@ -63,6 +67,7 @@ def spread(
             raise
 
 
-def _end_on_interrupt() -> None:
-    """Let Ctrl-C, which all processes get, end this one without a word."""
+def _begin() -> None:
+    # Ctrl-C comes to all processes: these end without a word.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    lean_heap()

@@ -17,6 +17,8 @@ from sesstool.records.recover import Record
 ROOT, LOST = -1, -2
 USER, ASSISTANT, RESULT, CALL, BOUNDARY, HIDDEN, PROMPT, SUMMARY = (1 << n for n in range(8))
 TALK = USER | ASSISTANT
+# An integer of so many bits takes 32 bytes, a whole hash 48.
+_KEY = (1 << 60) - 1
 
 
 class Graph:
@@ -78,14 +80,14 @@ class Graph:
         if meaning.parent is None:
             self.up.append(ROOT)
         else:
-            parent = self._index.get(hash(meaning.parent), LOST)
+            parent = self._index.get(hash(meaning.parent) & _KEY, LOST)
             self.up.append(parent)
             if parent == LOST:
                 self.lost[row] = meaning.parent
         if not meaning.id:
             self.nameless.append(row)
         else:
-            key = hash(meaning.id)
+            key = hash(meaning.id) & _KEY
             earlier = self._index.get(key)
             if earlier is not None:
                 self.twins.append((row, earlier))
@@ -102,7 +104,7 @@ class Graph:
 
     def row_of(self, name: str) -> int | None:
         """The last row with this id, if there is one."""
-        return self._index.get(hash(name))
+        return self._index.get(hash(name) & _KEY)
 
     def children(self, row: int, after: int = -1) -> Iterator[int]:
         """The rows below it whose parent a row is, those behind row `after` only."""
@@ -155,14 +157,14 @@ class Graph:
         then means that it was rewound to nothing.
         """
         for row, name in list(self.lost.items()):
-            later = self._index.get(hash(name))
+            later = self._index.get(hash(name) & _KEY)
             if later is not None:
                 self.up[row] = later
                 del self.lost[row]
         self._choose_main()
         self.leaf = len(self.up) - 1 if self.strict else self._last_talk()
         if leaf_known:
-            self.leaf = ROOT if leaf is None else self._index.get(hash(leaf), self.leaf)
+            self.leaf = ROOT if leaf is None else self._index.get(hash(leaf) & _KEY, self.leaf)
         self.live = bytearray(len(self.up))
         self._borne = bytearray(len(self.up))
         for row, parent in enumerate(self.up):

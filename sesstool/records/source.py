@@ -24,7 +24,7 @@ from typing import IO, Protocol, Self, cast, runtime_checkable
 from sesstool.errors import InputError
 from sesstool.records.edits import EditSet, Kept
 
-CHUNK = 1 << 20
+CHUNK = 1 << 18
 STANDARD_INPUT = "standard input"
 """The name of the source that "-" opens."""
 _GZIP_MAGIC = b"\x1f\x8b"

@@ -14,8 +14,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from sesstool.audit import log
 from sesstool.errors import LiveSessionError, StalePlanError, UndoError, WriteError
 from sesstool.records import undo as journal
@@ -236,6 +234,8 @@ def _told(path: Path) -> Iterator[None]:
 @contextmanager
 def _locked(state: Path, path: Path) -> Iterator[None]:
     """Keep other runs of sesstool from changing the file."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - 5 MB, and reading needs no lock
+
     key = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
     try:
         make_folder(state / "locks")
