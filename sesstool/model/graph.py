@@ -157,7 +157,7 @@ class Graph:
         then means that it was rewound to nothing.
         """
         for row, name in list(self.lost.items()):
-            later = self._index.get(hash(name) & _KEY)
+            later = self.row_of(name)
             if later is not None:
                 self.up[row] = later
                 del self.lost[row]
@@ -227,7 +227,7 @@ class Graph:
         at = next((n for n, row in enumerate(way) if self.flags[row] & BOUNDARY), len(way))
         kept = at
         if at < len(way) and way[at] in self._keeps:
-            first = self._index.get(hash(self._keeps[way[at]]))
+            first = self.row_of(self._keeps[way[at]])
             kept = next((n for n in range(at + 1, len(way)) if way[n] == first), at)
         for row in way[kept + 1 :]:
             self.live[row] = 0
@@ -332,7 +332,7 @@ class Graph:
     def keepers(self, row: int, name: str) -> Iterator[int]:
         """The compactions that keep what stands from a row of this id on."""
         for other, kept in self._keeps.items():
-            if kept == name and self._index.get(hash(kept)) == row:
+            if kept == name and self.row_of(kept) == row:
                 yield other
 
     def _rejoin(self) -> None:
