@@ -12,6 +12,7 @@ import orjson
 from sesstool.checks.context import Options
 from sesstool.errors import InputError
 from sesstool.findings import Applicability, FileReport, Finding, Severity
+from sesstool.formats import registry
 from sesstool.records.edits import Edit, EditSet, Kept
 from sesstool.records.jsonspan import deeper
 from sesstool.records.recover import Record, records
@@ -56,12 +57,12 @@ _TAKES_OUT = {
     "J203",
 }
 _PARENTS = ("parentUuid", "parentId")
+_KEYS = ("id_key", "parent_key", "call_key", "result_key", "keep_key")
 _MEMBERS = {
-    *("uuid", "parentUuid", "ordinal", "id", "call_id", "tool_use_id", "tool_call_id"),
-    *("parentId", "toolCallId", "firstKeptEntryId", "version"),
-    *("input", "arguments", "content", "tool_calls"),
+    *(getattr(form, key) for form in registry.FORMATS for key in _KEYS),
+    *("ordinal", "version", "input", "arguments", "content", "tool_calls"),
 }
-"""Members that a plain repair of a readable record may change."""
+"""Members that a plain repair of a readable record may change: those a format names, and these."""
 
 
 def hold(data: bytes, name: str, format_name: str = "") -> None:
@@ -151,7 +152,7 @@ def loses_nothing(data: bytes, outcome: Outcome, result: bytes) -> None:
             taken_out += sum(
                 all(differing(block, b) - _MEMBERS for b in _blocks(new)) for block in gone
             )
-        assert changed <= _MEMBERS, f"a repair changed {sorted(changed - _MEMBERS)}"
+        assert changed <= _MEMBERS, f"a repair changed {sorted(changed - _MEMBERS)}; see _MEMBERS"
     allowed = sum(finding.code in _TAKES_OUT for finding in outcome.mended)
     assert taken_out <= allowed, "records are gone, and no finding says so"
 
@@ -176,7 +177,7 @@ def leaves_no_error(report: FileReport, *, unsafe: bool) -> None:
     """What is left has no fix, or one that was not asked for."""
     wrong = [f for f in report.findings if f.severity is not Severity.INFORMATION]
     left = [f.code for f in wrong if not _may_stay(f, unsafe=unsafe)]
-    assert not left, f"findings are left: {left}"
+    assert not left, f"findings are left: {left}; see UNREPAIRED"
 
 
 def _may_stay(finding: Finding, *, unsafe: bool) -> bool:

@@ -91,7 +91,7 @@ def _sound() -> Iterator[Path]:
     for row in _rows(CORPUS / "codex" / "INDEX.tsv"):
         if row["file"].startswith("_generated__codex-cli") and "KILLED" not in row["notes"]:
             yield CORPUS / "codex" / row["file"]
-    yield CORPUS / "anthropic-messages" / "_generated" / "ok.jsonl"
+    yield from (CORPUS / "anthropic-messages" / "_generated").glob("ok.jsonl")
     yield from sorted((CORPUS / "openai-responses").rglob("*.jsonl"))
     yield from sorted((CORPUS / "claude-code" / "alfredjeanlab__claudeless").rglob("*.jsonl"))
     for name in ("quest-1", "transcript-session-done", "transcript-session-checkpoint_two_runs"):

@@ -400,6 +400,18 @@ def test_results_that_nobody_can_tell_apart_are_left():
     assert loads(mend(one))[1]["tool_call_id"] == "b"
 
 
+def test_a_new_id_changes_the_id_alone():
+    """Neither a name nor a result that reads like the old id is touched."""
+    made = loads(mend(jsonl(asks("1", "1"), tells("1", "1"), tells("1", "1"))))
+    assert [r["content"] for r in made[1:]] == ["1", "1"]
+    calls = made[0]["tool_calls"]
+    assert [c["id"] for c in calls] == [r["tool_call_id"] for r in made[1:]]
+    assert len({c["id"] for c in calls}) == 2
+    twice = [use("Bash", "Bash"), use("Bash", "Bash", x="y")]
+    made = loads(mend(jsonl(prompt(1, None), answer(2, 1, *twice), result(3, 2, "Bash"))))
+    assert {b["name"] for b in blocks(made[1])} == {"Bash"}
+
+
 def test_a_codex_call_that_stands_twice():
     """The API wants each id once: a copy far above its call is cut, another call is renamed."""
     right = [meta(), says("user", "x"), says("assistant", "y"), runs("a"), output("a")]

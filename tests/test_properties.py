@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sesstool.cli.main import run
+from sesstool.formats import registry
 from sesstool.records.edits import EditSet
 from sesstool.records.source import EditedSource
 from tests import properties
@@ -66,18 +67,7 @@ PIECES = st.sampled_from(
     ]
 )
 SOUP = st.lists(PIECES, max_size=40).map(b"".join) | st.binary(max_size=300)
-FORMATS = st.sampled_from(
-    [
-        "anthropic-messages",
-        "astorlm",
-        "claude-code",
-        "codex",
-        "mycodeagent",
-        "openai-chat",
-        "openai-responses",
-        "pi",
-    ]
-)
+FORMATS = st.sampled_from([f.name for f in registry.FORMATS if f.repairable])
 RANDOM = st.integers(0, 2**63).map(Random)
 
 

@@ -14,21 +14,12 @@ import pytest
 from referencing.exceptions import Unresolvable
 
 from sesstool.errors import UsageError
-from sesstool.formats import schemas
+from sesstool.formats import registry, schemas
 from sesstool.formats.schemas import RecordValidator, Violation
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"
-FORMATS = [
-    "anthropic-messages",
-    "astorlm",
-    "claude-code",
-    "codex",
-    "mycodeagent",
-    "openai-chat",
-    "openai-responses",
-    "pi",
-]
+FORMATS = [f.schema for f in registry.FORMATS if f.schema]
 SEEDS = [7, 1961, int(os.environ.get("SESSTOOL_TEST_SEED", "40"))]
 CANARY = "heron-on-the-weir"
 ODD = [None, True, 0, -1, 1.0, 1.5, 2**64, "", "\n", "user\n", "\u2028", [], {}, [""], [{}]]
@@ -200,7 +191,7 @@ def examples(name):
 
 
 def kind_of(record):
-    """Name the kind of an example: its type or its role."""
+    """Name the kind of an example: its type or its role; add what else tells kinds apart."""
     return record.get("type") or record.get("role") or record.get("event_type") or ""
 
 

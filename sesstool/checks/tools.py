@@ -25,7 +25,7 @@ from sesstool.formats.events import ToolCall
 from sesstool.model.graph import RESULT
 from sesstool.model.pairing import Call, Result
 from sesstool.records.edits import Edit
-from sesstool.records.jsonspan import dumps, parts
+from sesstool.records.jsonspan import dumps
 from sesstool.records.recover import Record
 
 KEPT = "it is kept in lost+found"
@@ -127,9 +127,11 @@ def _renamed(context: Context, call: Call, own: Result | None) -> list[Edit]:
     """A new id for a call and its result."""
     session = context.session
     fresh = dumps(f"{call.id}_{_short(session.id, call)}")
-    edits = _rename(context, call.place, session.value(call.place), call.id, fresh)
+    form, place = session.format, call.place
+    edits = replace_value(session, place, f"{place.pointer}/{form.call_key}", fresh)
     if own is not None:
-        edits += _rename(context, own.place, session.value(own.place), own.id, fresh)
+        pointer = f"{own.place.pointer}/{form.result_key}"
+        edits += replace_value(session, own.place, pointer, fresh)
     return edits
 
 
@@ -145,9 +147,8 @@ def bad_arguments(context: Context, record: Record, call: ToolCall) -> Finding:
         stay paired.
     Seen: Streams that broke off; null from some gateways.
     """
-    inside, as_text = _arguments(record, call)
-    place = Place(record.line, record.start, record.end, call.pointer + inside)
-    text, title = _sendable(call.arguments, as_text=as_text)
+    place = Place(record.line, record.start, record.end, call.pointer + call.inside)
+    text, title = _sendable(call.arguments, as_text=call.as_text)
     edits = replace_value(context.session, place, place.pointer, text) or add_member(
         context.session, place, text
     )
@@ -263,21 +264,6 @@ def _short(seed: str, call: Call) -> str:
     return uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{call.place.start}/{call.place.pointer}").hex[:8]
 
 
-def _rename(
-    context: Context, place: Place, record: dict[str, Any], old: str, new: bytes
-) -> list[Edit]:
-    """Put a new id wherever the block at a place names the old one."""
-    block: Any = record
-    for part in parts(place.pointer):
-        block = block[int(part)] if isinstance(block, list) else block[part]
-    keys = [key for key, value in block.items() if value == old]
-    return [
-        edit
-        for key in keys
-        for edit in replace_value(context.session, place, f"{place.pointer}/{key}", new)
-    ]
-
-
 def _sendable(arguments: Any, *, as_text: bool) -> tuple[bytes, str]:
     """The JSON that takes the place of arguments, and what to say about it."""
     value = arguments
@@ -292,19 +278,3 @@ def _sendable(arguments: Any, *, as_text: bool) -> tuple[bytes, str]:
         value, title = {}, "put an empty object in their place (they are kept in lost+found)"
     text = dumps(value)
     return (dumps(text.decode("utf-8", "surrogatepass")) if as_text else text), title
-
-
-def _arguments(record: Record, call: ToolCall) -> tuple[str, bool]:
-    """Where a call keeps its arguments, as a pointer inside it, and whether as JSON text."""
-    block: Any = record.value
-    for part in parts(call.pointer):
-        block = block[int(part)] if isinstance(block, list) else block[part]
-    if "function" in block:
-        return "/function/arguments", True
-    if str(block.get("type")).endswith("tool_use"):
-        return "/input", False
-    if block.get("type") == "toolCall":
-        return "/arguments", False
-    if "input" in block and "arguments" not in block:
-        return "/input", False
-    return "/arguments", True

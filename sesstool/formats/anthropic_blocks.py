@@ -51,7 +51,7 @@ def block_event(block: dict[str, Any], pointer: str) -> Event | None:
         fault = "" if type(arguments) is dict else "its input is no object"
         server = kind != "tool_use"
         name = text(block.get("name"))
-        return ToolCall(pointer, text(block.get("id")), name, arguments, server, fault)
+        return ToolCall(pointer, text(block.get("id")), name, arguments, server, fault, "/input")
     if kind == "tool_result" or kind.endswith("_tool_result"):
         content = block.get("content")
         return ToolResult(

@@ -44,8 +44,9 @@ class Question:
     """A call that a repair answers: what a format needs to write the answer down.
 
     `record` is the decoded record that holds the call, `id` the new record's own id (in linked
-    formats), `ordinal` its place in formats that number records, -1 elsewhere. `parent` is the id
-    of the record that it hangs from where that is not the call's own, else "".
+    formats), `ordinal` the highest number of a record and one in formats that number them, -1
+    elsewhere. `parent` is the id of the record that it hangs from where that is not the call's
+    own, else "".
     """
 
     call_id: str

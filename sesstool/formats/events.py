@@ -30,7 +30,9 @@ class Message:
 class ToolCall:
     """The model asks for a tool. `arguments` are as recorded, `server` that the provider runs it.
 
-    `fault` says in a few words why the arguments cannot be sent again; "" where they can.
+    `fault` says in a few words why the arguments cannot be sent again; "" where they can. They
+    are then mended at `inside`, a pointer from the call on: with an object, or with the JSON text
+    of one where `as_text`.
     """
 
     pointer: str
@@ -39,6 +41,8 @@ class ToolCall:
     arguments: Any
     server: bool = False
     fault: str = ""
+    inside: str = field(default="/arguments", compare=False)
+    as_text: bool = field(default=False, compare=False)
 
 
 @dataclass(slots=True)

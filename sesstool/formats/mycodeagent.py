@@ -157,7 +157,8 @@ def _message(payload: dict[str, Any]) -> list[Event]:
             arguments = call.get("arguments")
             fault = _fault(arguments)
             name = text(call.get("name"))
-            events.append(ToolCall(pointer, text(call.get("id")), name, arguments, fault=fault))
+            call_id = text(call.get("id"))
+            events.append(ToolCall(pointer, call_id, name, arguments, fault=fault, as_text=True))
     prompt = role == "user" and metadata.get("source") != "completion_gate"
     events.append(Message("/payload/content", _ROLES.get(role, role), content, prompt=prompt))
     return events

@@ -101,7 +101,8 @@ def _events(value: dict[str, Any], pointer: str) -> list[Event]:
         arguments = inner.get("arguments", inner.get("input"))
         fault = argument_fault(arguments) if "function" in call else ""
         name = text(inner.get("name"))
-        call_pointer = f"{pointer}/tool_calls/{n}"
-        events.append(ToolCall(call_pointer, text(call.get("id")), name, arguments, fault=fault))
+        at, call_id = f"{pointer}/tool_calls/{n}", text(call.get("id"))
+        inside = "/function/arguments"
+        events.append(ToolCall(at, call_id, name, arguments, False, fault, inside, as_text=True))
     events.append(Message(f"{pointer}/content", role, content, prompt=role == "user"))
     return events

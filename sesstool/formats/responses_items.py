@@ -69,7 +69,8 @@ def item_events(item: dict[str, Any], pointer: str) -> list[Event]:
             return [Meta(pointer, kind)]
         arguments = item.get("arguments", item.get("input", item.get("action")))
         fault = argument_fault(arguments) if kind == "function_call" else ""
-        return [ToolCall(pointer, call_id, text(item.get("name")) or kind, arguments, fault=fault)]
+        name = text(item.get("name")) or kind
+        return [ToolCall(pointer, call_id, name, arguments, fault=fault, as_text=True)]
     if kind in _RESULTS:
         if kind == "tool_search_output" and item.get("execution") == "server":
             return [Meta(pointer, kind)]
