@@ -138,6 +138,8 @@ def bloat(context: Context, fault: Fault) -> Finding:
 
 def check(context: Context, record: Record, meaning: Meaning) -> Iterator[Finding]:
     """The findings about the content of one record."""
+    form = context.session.format
+    sent = form.verbatim
     for event in meaning.events:
         if isinstance(event, Message):
             if not event.hidden and event.role in _TALK:
@@ -146,15 +148,17 @@ def check(context: Context, record: Record, meaning: Meaning) -> Iterator[Findin
             if event.fault:
                 yield _refused_thinking(context, record, event)
         elif isinstance(event, ToolCall):
+            sent = True
             if event.fault:
                 yield bad_arguments(context, record, event)
         elif isinstance(event, ToolResult) and type(event.content) is list:
-            key = "output" if context.session.format.provider == "openai-responses" else "content"
+            key = "output" if form.provider == "openai-responses" else "content"
             pointer = f"{event.pointer}/{key}"
             yield from image_findings(context, record, event.content, pointer)
-            if context.session.format.pairing == "next":
+            if form.pairing == "next":
                 yield from _empty_results(context, record, event.content, pointer)
-    yield from provider_findings(context, record, meaning)
+    if sent:
+        yield from provider_findings(context, record, meaning)
 
 
 def _empty_results(

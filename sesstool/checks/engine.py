@@ -155,7 +155,8 @@ class _Run:
         if record.defects and not all(d.kind in _AROUND for d in record.defects):
             # Its bytes are mended first; what it says is judged in the next round.
             return []
-        found = list(content.check(self._context, record, meaning)) if deep else []
+        judged = deep and not meaning.idle
+        found = list(content.check(self._context, record, meaning)) if judged else []
         if meaning.nested:
             found += conversation.check(self._context, record, meaning)
         told = False

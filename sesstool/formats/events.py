@@ -139,3 +139,8 @@ class Meaning:
     cwd: str = ""
     model: str = ""
     nested: list[Meaning] = field(default_factory=list)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the record is about the session only: no words, no calls, nothing that steers."""
+        return len(self.events) == 1 and type(self.events[0]) is Meta

@@ -84,15 +84,18 @@ class Session:
         self.tracker.see(record, meaning)
         if not self.tracker.reads(meaning):
             meaning.events = [Meta("", "passed over")]
-        row = -1
+        row, idle = -1, meaning.idle
         if self.graph is None:
-            self._linear.see(meaning)
+            if not idle:
+                self._linear.see(meaning)
         elif meaning.linked:
             if meaning.parent and meaning.parent == self.id:
                 meaning.parent = None  # hangs from the header, which is no part of the tree
             row = self.graph.add(record, meaning)
-        self.pairing.see(record, meaning, row)
         self._about(meaning)
+        if idle:
+            return
+        self.pairing.see(record, meaning, row)
         for event in meaning.events:
             if isinstance(event, Message):
                 self.last_message = record.start
