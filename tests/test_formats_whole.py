@@ -9,11 +9,33 @@ from pathlib import Path
 import pytest
 
 from sesstool.formats.registry import FORMATS
+from sesstool.records.recover import Record
 from tests.conftest import read
 from tests.seeds import SEEDS
 
 ROOT = Path(__file__).parents[1]
 REPAIRED = sorted(form.name for form in FORMATS if form.repairable)
+
+
+def changed(value, odd):
+    """Copies of a value, each with another of its members, at any depth, made odd."""
+    members = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in list(members) if isinstance(value, dict | list) else ():
+        for new in [odd, *(changed(inner, odd) if isinstance(inner, dict | list) else ())]:
+            copy = value.copy()
+            copy[key] = new
+            yield copy
+
+
+@pytest.mark.parametrize("odd", [None, [], {}, [{}], 7, True, ""], ids=repr)
+@pytest.mark.parametrize("name", SEEDS)
+def test_any_object_has_a_meaning(name, odd):
+    """A member of any type in any place stops neither the meaning nor the tracker."""
+    form = read(SEEDS[name], name).format
+    for line in SEEDS[name].splitlines():
+        for value in changed(json.loads(line), odd):
+            tracker, meaning = form.tracker(None), form.meaning(value)
+            tracker.see(Record(1, 0, len(line), json.dumps(value).encode(), value), meaning)
 
 
 @pytest.mark.parametrize("folder", ["good", "damaged"])

@@ -400,6 +400,14 @@ def test_results_that_nobody_can_tell_apart_are_left():
     assert loads(mend(one))[1]["tool_call_id"] == "b"
 
 
+def test_tool_messages_of_an_agent_that_keeps_no_calls():
+    """Where no result names a call and the file holds none, nothing is taken out."""
+    data = jsonl(said("user"), said("assistant"), {"role": "tool", "content": "x"}, said("user"))
+    report = look(data)
+    assert {f.severity.value for f in report.findings if f.code == "T402"} == {"information"}
+    assert mend(data) == data
+
+
 def test_a_new_id_changes_the_id_alone():
     """Neither a name nor a result that reads like the old id is touched."""
     made = loads(mend(jsonl(asks("1", "1"), tells("1", "1"), tells("1", "1"))))

@@ -35,7 +35,8 @@ def orphan_result(context: Context, result: Result) -> Finding:
     """A tool result answers no call.
 
     Finds: A result whose id no call armed. On a branch that no resume reaches it is information,
-        and so it is in a Codex fork by reference: the call may stand in its parent.
+        and so it is in a Codex fork by reference: the call may stand in its parent. It is as
+        well where no result has an id and the file holds no call: that agent keeps none.
     Matters: Providers refuse the request ("unexpected tool_use_id"), in every turn to come.
     Example: A history that was cut between the call and its result.
     Repair: Safe: the block, or the record that holds nothing else, is cut and kept in
@@ -44,9 +45,13 @@ def orphan_result(context: Context, result: Result) -> Finding:
     """
     where = "on its way to the root" if context.session.format.strict_path else "in the file"
     message = f"result for call {result.id}, which is not {where}"
-    if context.session.tracker.based:
+    if context.session.tracker.based or (not result.id and not context.session.pairing.calls):
         severity, labels = Severity.INFORMATION, {"call_id": result.id}
-        message += ": it may stand in the thread that this one goes on from"
+        message += (
+            ": it may stand in the thread that this one goes on from"
+            if result.id
+            else ": its agent keeps no calls, or keeps them elsewhere"
+        )
         return context.finding("T402", result.place, message, severity=severity, labels=labels)
     fix = safe(f"take the result out ({_KEPT})", drop_block(context.session, result.place))
     return context.held(_about(context, "T402", result, message, fix), result.id)

@@ -36,6 +36,8 @@ from sesstool.records.source import Source
 _FOREIGN = frozenset(
     {"payload", "message", "parentId", "parentUuid", "uuid", "sessionId", "tool_calls"}
 )
+# What a message has that leaves its type out; with more it is some other agent's.
+_BARE_KEYS = frozenset({"role", "content", "id", "status", "phase"})
 _PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 
 
@@ -80,6 +82,8 @@ def _is_item(value: dict[str, Any]) -> bool:
     item = _typed(value)
     kind = text(item.get("type"))
     if kind not in ITEMS or _FOREIGN & value.keys():
+        return False
+    if "type" not in value and not value.keys() <= _BARE_KEYS:
         return False
     content = map(mapping, blocks(item.get("content")))
     return kind != "message" or ("role" in item and not any(map(is_block, content)))

@@ -252,7 +252,7 @@ def _talk(message: dict[str, Any]) -> list[Event]:
         words = message.get("summary") if role == "branchSummary" else content
         shown = "user" if known else role
         return [Message("/message/content", shown, words, not known, role == "user")]
-    if message.get("stopReason") in _BROKEN_OFF:
+    if text(message.get("stopReason")) in _BROKEN_OFF:
         return [Message("/message/content", role, content, hidden=True)]
     events: list[Event] = []
     for n, block in enumerate(map(mapping, blocks(content))):
