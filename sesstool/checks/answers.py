@@ -13,15 +13,13 @@ from typing import Any
 
 from sesstool.checks.surgery import id_of, set_parent
 from sesstool.formats.base import Question
-from sesstool.model.graph import ASSISTANT, LOST, RESULT, TALK, Graph
+from sesstool.model.graph import ASSISTANT, LOST, Graph
 from sesstool.model.pairing import Call
 from sesstool.model.session import Session
+from sesstool.model.strict import StrictGraph
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, locate, parts
 from sesstool.records.linewise import put_behind
-
-# How many rows above a call its parallel siblings are looked for.
-_NEAR = 256
 
 
 class Answers:
@@ -69,19 +67,19 @@ class Answers:
         final = {graph.turn(c.row) or f"row {c.row}": c for c in self._calls}
         given: dict[int, str] = {}
         for call in self._calls:
-            last, child = behind(graph, call.row)
+            last, child = graph.behind(call.row)
             name, edits = self._fresh(call), []
             if child >= 0 and final[graph.turn(call.row) or f"row {call.row}"] is call:
                 if graph.up[child] == LOST and graph.lost.get(child):
                     name = graph.lost[child]
-                elif graph.strict or graph.flags[graph.up[child]] & ASSISTANT:
+                elif isinstance(graph, StrictGraph) or graph.flags[graph.up[child]] & ASSISTANT:
                     edits = set_parent(self._session, graph, child, dumps(name))
             parent = given.get(call.row) or id_of(self._session, graph, last)
             given[call.row] = name
             source = self._session.source
             # Behind everything where no row follows: what moves the leaf must come last.
             at = graph.place(last).end if child >= 0 else source.size
-            answer = self._answer(call, name, -1, parent if graph.strict else "")
+            answer = self._answer(call, name, -1, parent)
             edits.append(put_behind(source, at, answer))
             yield call, edits
 
@@ -110,30 +108,3 @@ def beside(session: Session, call: Call, block: bytes) -> Edit:
         return put_behind(session.source, call.block.end, session.format.message(block))
     at = last.start + sibling.end
     return Edit(at, at, b"," + block, content=True)
-
-
-def behind(graph: Graph, row: int, moved: int = -1) -> tuple[int, int]:
-    """The last row of a call's block, and the first live row that follows it (-1: none).
-
-    A result that is about to be `moved` into the block stands aside: what follows without it
-    may not be live yet.
-    """
-    last = row
-    near = range(max(row - _NEAR, 0), row + 1)
-    block = {r for r in near if r == row or graph.same_turn(row, r)}
-    for other in range(row + 1, len(graph)):
-        if graph.scope[other] != graph.scope[row] or other == moved:
-            continue
-        flags = graph.flags[other]
-        hangs = graph.up[other] in block and flags & RESULT
-        if graph.same_turn(row, other) or hangs:
-            block.add(other)
-            last = other
-        elif graph.live[other] or moved >= 0:
-            if graph.strict:
-                follows = graph.above(other) in block
-            else:
-                follows = bool(flags & TALK) or graph.up[other] in block | {LOST}
-            if follows:
-                return last, other
-    return last, -1

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from sesstool.checks.answers import behind
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import id_of, set_member, set_parent
@@ -26,6 +25,7 @@ from sesstool.model.graph import (
     Branch,
     Graph,
 )
+from sesstool.model.strict import StrictGraph
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps
 from sesstool.records.linewise import put_before, put_behind, take_out
@@ -52,18 +52,19 @@ def dangling_parent(context: Context, graph: Graph, row: int, parent: int) -> Fi
     missing = graph.lost[row]
     message = f"parent {missing} is not in the file" if missing else "the record names no parent"
     place = graph.place(row)
+    strict = isinstance(graph, StrictGraph)
     call = _own_call(context, graph, row)
     if call >= 0 and (parent >= 0 or graph.live[call]):
-        parent = _behind_call(graph, call, row, parent) if graph.strict else call
+        parent = graph.behind_call(call, row, parent) if isinstance(graph, StrictGraph) else call
     if parent < 0:
         severity: Severity | None = Severity.INFORMATION
         fix = None
-        if not missing and not graph.strict:
+        if not missing and not strict:
             fix = safe("make it the root", set_parent(context.session, graph, row, b"null"))
             severity = None
     else:
         severity = None
-        who = "a resume loses" if graph.strict else "older readers lose"
+        who = "a resume loses" if strict else "older readers lose"
         message += f": {who} what stands before line {place.line}"
         fix = _hung(context, graph, row, parent)
     above = graph.place(parent).start if parent >= 0 else 0
@@ -79,7 +80,8 @@ def _hung(context: Context, graph: Graph, row: int, parent: int) -> Fix:
     if not name:
         return unsafe(f"give line {line} an id, and hang it from there", [])
     edits = set_parent(context.session, graph, row, dumps(name))
-    guess = graph.strict and not graph.flags[row] & RESULT and graph.rivalled(row, parent)
+    rivalled = isinstance(graph, StrictGraph) and graph.rivalled(row, parent)
+    guess = rivalled and not graph.flags[row] & RESULT
     return (unsafe if guess else safe)(f"hang it from line {line}", edits)
 
 
@@ -140,9 +142,8 @@ def parent_cycle(context: Context, graph: Graph, row: int) -> Finding:
     Seen: Claude Code 2.1.30 and 2.1.108.
     """
     before = graph.before(row)
-    call = _own_call(context, graph, row) if graph.strict else ROOT
-    if call >= 0:
-        before = _behind_call(graph, call, row, before)
+    if isinstance(graph, StrictGraph) and (call := _own_call(context, graph, row)) >= 0:
+        before = graph.behind_call(call, row, before)
     if before >= 0:
         fix = _hung(context, graph, row, before)
     else:
@@ -257,9 +258,7 @@ def compaction_bad_pointer(context: Context, graph: Graph, row: int, missing: in
     place = graph.place(row)
     key = session.format.keep_key
     lost = next(iter(session.format.kept(session.value(place))))
-    gaps = graph.gaps(row)
-    named = [other for other in gaps if graph.lost[other] == lost] or gaps
-    first = named[0] if len(named) == 1 else ROOT
+    first = graph.first_kept(row, lost) if isinstance(graph, StrictGraph) else ROOT
     found = first if first >= 0 else next(iter(graph.children(row, row)), ROOT)
     if not key or found < 0 or not id_of(session, graph, found):
         fix = manual("compare the boundary with a copy of the session")
@@ -286,7 +285,7 @@ def lost_first_message(context: Context, graph: Graph, row: int) -> Finding:
     """
     session = context.session
     place = graph.place(row)
-    above = graph.before(row) if graph.strict else ROOT
+    above = graph.before(row) if isinstance(graph, StrictGraph) else ROOT
     parent = id_of(session, graph, above) if above >= 0 else None
     words = session.format.prompt(session.value(place), graph.lost[row], FIRST_PROMPT, parent)
     fix = safe("write a message in its place", [put_before(session.source, place.start, words)])
@@ -311,7 +310,7 @@ def lost_message(context: Context, fault: Fault) -> Finding:
 
 
 @rule("G511", "misplaced-leaf", Severity.ERROR)
-def misplaced_leaf(context: Context, graph: Graph, tip: int) -> Finding:
+def misplaced_leaf(context: Context, graph: StrictGraph) -> Finding:
     """The last record is not the end of the talk.
 
     Finds: A pi session whose last record has records that hang from it, which stand above.
@@ -324,9 +323,9 @@ def misplaced_leaf(context: Context, graph: Graph, tip: int) -> Finding:
     Seen: Sessions that were sorted or merged by other tools.
     """
     source = context.session.source
-    place, leaf = graph.place(tip), graph.place(graph.leaf)
+    place, leaf = graph.place(graph.tip), graph.place(graph.leaf)
     message = f"what hangs from the last record ends on line {place.line}: it is not resumed"
-    first = graph.early_child(graph.leaf)
+    first = graph.early_child()
     if first >= 0:
         put = put_before(source, graph.place(first).start, source.read(leaf.start, leaf.end))
         fix = safe("move it before what hangs from it", [put, take_out(source, *leaf[1:3])])
@@ -361,13 +360,13 @@ def check(context: Context) -> Iterator[Finding]:
         yield duplicate_uuid(context, graph, row, earlier, copies)
     for row in dict.fromkeys(graph.cycles):
         yield parent_cycle(context, graph, row)
-    tip = graph.tip()
-    if tip != graph.leaf:
-        yield misplaced_leaf(context, graph, tip)
+    if isinstance(graph, StrictGraph) and graph.tip != graph.leaf:
+        yield misplaced_leaf(context, graph)
     bridged = dict(graph.breaks)
     headless = _headless(graph)
     for row in graph.lost:
-        if row != headless or not graph.strict:  # else the lost record itself comes back
+        # On a strict way a lost first message itself comes back.
+        if row != headless or not isinstance(graph, StrictGraph):
             yield dangling_parent(context, graph, row, bridged.get(row, -1))
     if headless >= 0:
         yield lost_first_message(context, graph, headless)
@@ -393,27 +392,20 @@ def _own_call(context: Context, graph: Graph, row: int) -> int:
     return ROOT
 
 
-def _behind_call(graph: Graph, call: int, row: int, other: int) -> int:
-    """The row that a result follows on a strict way: the last of its call's, or another."""
-    last = behind(graph, call)[0]
-    return next((r for r in (last, call) if r != row and not graph.climbs(r, row)), other)
-
-
 def _headless(graph: Graph) -> int:
     """The live root, where its parent is lost and a model's answer comes first; else ROOT.
 
     A subagent may go on from its session's own talk, which stands in another file.
     """
-    if graph.main != 0 or graph.torn:
-        return ROOT
     live = [row for row in range(len(graph)) if graph.live[row]]
-    if graph.strict and any(graph.flags[row] & SUMMARY for row in live):
-        return ROOT
     talk = next((r for r in live if graph.flags[r] & TALK and not graph.flags[r] & HIDDEN), ROOT)
-    if talk >= 0 and graph.flags[talk] & ASSISTANT:
-        root = talk if graph.strict else live[0]
-        return root if graph.lost.get(root) else ROOT
-    return ROOT
+    if graph.main != 0 or talk < 0 or not graph.flags[talk] & ASSISTANT:
+        return ROOT
+    root = live[0]
+    if isinstance(graph, StrictGraph):
+        summed_up = any(graph.flags[row] & SUMMARY for row in live)
+        root = ROOT if graph.torn or summed_up else talk
+    return root if graph.lost.get(root) else ROOT
 
 
 def _compactions(context: Context, graph: Graph) -> Iterator[Finding]:
@@ -450,8 +442,8 @@ def _wanted(graph: Graph, row: int) -> str:
 
 def _joined(context: Context, graph: Graph, branch: Branch) -> list[Edit]:
     """Put the other branch before the live one: the leaf, which the agent chose, stays."""
-    for row in range(max(branch.fork, 0) + 1, len(graph)):
-        if graph.live[row] and graph.up[row] == branch.fork and not graph.flags[row] & RESULT:
+    for row in graph.children(branch.fork):
+        if graph.live[row] and not graph.flags[row] & RESULT:
             tip = id_of(context.session, graph, branch.tip)
             return set_parent(context.session, graph, row, dumps(tip)) if tip else []
     return []

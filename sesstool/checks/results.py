@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sesstool.checks.answers import behind, beside
+from sesstool.checks.answers import beside
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import (
@@ -21,6 +21,7 @@ from sesstool.formats.events import Meaning
 from sesstool.model.graph import ASSISTANT, HIDDEN, PROMPT, RESULT, Graph
 from sesstool.model.pairing import Call, Result
 from sesstool.model.session import Session
+from sesstool.model.strict import StrictGraph
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, locate
 from sesstool.records.linewise import put_behind, take_out
@@ -157,8 +158,9 @@ def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -
         return manual("the record says more than the result; part them by hand")
     place = result.place
     line = session.source.read(place.start, place.end)
-    last, child = behind(graph, call.row, result.row)
-    parent = dumps(id_of(session, graph, last if graph.strict else call.row))
+    last, child = graph.behind(call.row, result.row)
+    strict = isinstance(graph, StrictGraph)
+    parent = dumps(id_of(session, graph, last if strict else call.row))
     moved = line
     for edit in reversed(set_parent(session, graph, result.row, parent)):
         start, end = edit.start - place.start, edit.end - place.start
@@ -168,7 +170,7 @@ def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -
     if moved == line and cut.start <= put.start <= cut.end:
         return manual(_STAYS)
     edits = [cut, put]
-    if graph.strict:
+    if strict:
         edits += relink(session, graph, result.row)
         if child >= 0 and graph.up[child] == last:
             edits += set_parent(session, graph, child, dumps(id_of(session, graph, result.row)))
@@ -224,7 +226,7 @@ def astray(graph: Graph, row: int, call: int) -> bool:
 
     What another writer says in between hangs from somewhere else, and is no fault.
     """
-    if graph.strict:
+    if isinstance(graph, StrictGraph):
         return not graph.hangs_on(row, call)
     if row < call:
         return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sesstool.formats.base import Place
 from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
@@ -19,6 +20,8 @@ USER, ASSISTANT, RESULT, CALL, BOUNDARY, HIDDEN, PROMPT, SUMMARY = (1 << n for n
 TALK = USER | ASSISTANT
 # An integer of so many bits takes 32 bytes, a whole hash 48.
 _KEY = (1 << 60) - 1
+# How many rows above a call its parallel siblings are looked for.
+_NEAR = 256
 
 
 class Graph:
@@ -27,13 +30,16 @@ class Graph:
     `lost` maps rows to the parent id that names nothing ("" where a record names no parent at
     all); `twins` are pairs of a row and the earlier row of the same id; `nameless` the rows
     without an id. After `finish`, `live` says of each row whether a resume reaches it once every
-    gap is closed, `sent` whether it does so now; `breaks` are rows on the way whose parent is
-    lost, with the row that comes before, and `cycles` rows whose parent closes a circle.
+    gap is closed, `sent` whether it does so now, `on_way` whether it is no branch; `breaks` are
+    rows on the way whose parent is lost, with the row that comes before, and `cycles` rows whose
+    parent closes a circle.
+
+    This walk is tolerant, as Claude Code's is: it closes gaps, and what hangs beside the way may
+    be sent. `strict.py` has the other one.
     """
 
-    def __init__(self, *, strict: bool = False) -> None:
-        """Start without rows. `strict` is `Format.strict_path`."""
-        self.strict = strict
+    def __init__(self) -> None:
+        """Start without rows."""
         self.up = array("i")
         self.flags = array("H")
         self.scope = array("i")
@@ -50,16 +56,10 @@ class Graph:
         self.nameless: list[int] = []
         self.breaks: list[tuple[int, int]] = []
         self.cycles: list[int] = []
-        self.live = bytearray()
-        self.sent = bytearray()
+        self.live = self.sent = self.on_way = bytearray()
         self.leaf = ROOT
         self.main = 0
-        self._way = array("i")
         self._keeps: dict[int, str] = {}
-        self._borne = bytearray()
-        self._on_way = bytearray()
-        self._bridged: dict[int, int] = {}
-        self._moved = self.torn = False
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -136,16 +136,6 @@ class Graph:
             row = self.up[row] if self.up[row] < row else ROOT
         return row == above
 
-    def hangs_on(self, row: int, call: int) -> bool:
-        """Whether a result of a strict way follows its call, with nothing said in between."""
-        seen = set()
-        while row >= 0 and row not in seen and row != call:
-            seen.add(row)
-            row = self.up[row]
-            if row != call and row >= 0 and self.flags[row] & TALK and not self.flags[row] & HIDDEN:
-                return False
-        return row == call
-
     def same_turn(self, row: int, other: int) -> bool:
         """Whether two rows belong to one model answer."""
         return self._turns[row] != 0 and self._turns[row] == self._turns[other]
@@ -161,38 +151,33 @@ class Graph:
             if later is not None:
                 self.up[row] = later
                 del self.lost[row]
-        self._choose_main()
-        self.leaf = len(self.up) - 1 if self.strict else self._last_talk()
+        if len(self) and 0 not in self.scope:
+            self.main = self.scope[0]  # a subagent's own file holds sidechain records only
+        self.leaf = self._last()
         if leaf_known:
             self.leaf = ROOT if leaf is None else self._index.get(hash(leaf) & _KEY, self.leaf)
         self.live = bytearray(len(self.up))
-        self._borne = bytearray(len(self.up))
-        for row, parent in enumerate(self.up):
-            if parent >= 0:
-                self._borne[parent] = 1
-                self._moved = self._moved or parent >= row
-        self._walk()
-        self.sent = self.live
-        self._on_way = self.live
-        if self.strict:
-            self._on_way = bytearray(self.live)
-            self._leave_out()
-        else:
-            self._rejoin()
+        self._reach()
 
-    def _choose_main(self) -> None:
-        """A subagent's own file holds sidechain records only: those are its main chain."""
-        if len(self) and not any(s == 0 for s in self.scope):
-            self.main = self.scope[0]
+    def _reach(self) -> None:
+        """Mark what a resume reaches."""
+        for row in self._walk():
+            self.live[row] = 1
+        self.sent = self.on_way = self.live
+        self._rejoin()
 
-    def _last_talk(self) -> int:
+    def _last(self) -> int:
+        """The leaf of a session that names none."""
         for row in range(len(self.up) - 1, -1, -1):
             if self.scope[row] == self.main and self.flags[row] & TALK:
                 return row
         return ROOT
 
-    def _walk(self) -> None:
-        """Mark the way from the leaf to the root, over gaps as the newest clients do."""
+    def _walk(self) -> Iterator[int]:
+        """The way from the leaf to the root, over gaps as the newest clients do.
+
+        Each row must be marked as live before the next is asked for.
+        """
         row, forward = self.leaf, ROOT
         while row >= 0:
             if self.live[row]:
@@ -202,8 +187,7 @@ class Graph:
                 self.cycles.append(forward)
                 row, forward = self.before(forward), ROOT
                 continue
-            self.live[row] = 1
-            self._way.append(row)
+            yield row
             parent = self.up[row]
             if parent >= row:
                 forward = row
@@ -213,121 +197,37 @@ class Graph:
                     self.breaks.append((row, parent))
             row = parent
 
-    def _leave_out(self) -> None:
-        """Part what the newest compaction on a strict way replaced, and what stands above a gap."""
-        way = self._way
-        self._bridged = dict(self.breaks)
-        self.torn = any(self.rivalled(row, parent) for row, parent in self.breaks)
-        if self.torn:
-            # Nobody knows what stands above: nothing is mended there as if it were sent.
-            guess = next(row for row, parent in self.breaks if self.rivalled(row, parent))
-            for row in way[way.index(guess) + 1 :]:
-                self.live[row] = 0
-        gap = next((n + 1 for n, row in enumerate(way) if row in self._bridged), len(way))
-        at = next((n for n, row in enumerate(way) if self.flags[row] & BOUNDARY), len(way))
-        kept = at
-        if at < len(way) and way[at] in self._keeps:
-            first = self.row_of(self._keeps[way[at]])
-            kept = next((n for n in range(at + 1, len(way)) if way[n] == first), at)
-        for row in way[kept + 1 :]:
-            self.live[row] = 0
-        self.sent = bytearray(len(self.up))
-        if not self.cycles:
-            for row in way[: min(gap, kept + 1 if kept < gap else at + 1)]:
-                self.sent[row] = 1
-
     def before(self, row: int) -> int:
         """The row that one whose parent is lost most likely follows, ROOT if none.
 
-        That is the nearest earlier row of the same scope. On a strict way it is one from which
-        nothing hangs, where there is one: the others were gone on from already.
+        That is the nearest earlier row of the same scope.
         """
-        nearest = ROOT
         for other in range(row - 1, -1, -1):
-            if self.scope[other] != self.scope[row] or (self.strict and self.climbs(other, row)):
-                continue
-            if not self.strict or not self._borne[other]:
+            if self.scope[other] == self.scope[row]:
                 return other
-            nearest = max(nearest, other)
-        return nearest
+        return ROOT
 
-    def rivalled(self, row: int, parent: int) -> bool:
-        """Whether a row may follow another than this parent, on a strict way.
+    def behind(self, call: int, moved: int = -1) -> tuple[int, int]:
+        """The last row of a call's block, and the first live row that follows it (-1: none).
 
-        That is so where two branches grew at the same time: the other one ends between records
-        of the one that ends with the parent, or has lost a record as well.
+        A result that is about to be `moved` into the block stands aside: what follows without it
+        may not be live yet.
         """
-        if any(self.up[other] == LOST and not self._on_way[other] for other in self.lost):
-            return True
-        rival = parent - 1
-        while rival >= 0 and (self._borne[rival] or self.climbs(rival, row)):
-            rival -= 1
-        at = parent
-        while at > rival >= 0:
-            at = above if (above := self.above(at)) < at else ROOT
-        return rival >= 0 <= at and not self.climbs(rival, at)
-
-    @property
-    def branched(self) -> bool:
-        """Whether the way and the file have different orders, or records hang beside the way.
-
-        Not where the way is torn and nobody can tell how it goes on.
-        """
-        return not self.torn and (self._moved or len(self._way) < len(self.up))
-
-    def in_order(self) -> Iterator[int]:
-        """The rows of the way from its root on, then those beside it."""
-        yield from reversed(self._way)
-        yield from (row for row in range(len(self.up)) if not self._on_way[row])
-
-    def gaps(self, row: int) -> list[int]:
-        """The rows above one on the way whose parent is lost."""
-        way = list(self._way)
-        above = way[way.index(row) + 1 :] if row in way else []
-        return [other for other in above if other in self.lost]
-
-    def above(self, row: int) -> int:
-        """The parent of a row; where it is lost on a strict way, the row that takes its place."""
-        return self._bridged.get(row, self.up[row])
-
-    def climbs(self, row: int, above: int) -> bool:
-        """Whether a walk up from a row comes by another: by a lower one if lines were moved."""
-        if row < above and not self._moved:
-            return False
-        seen = set()
-        while row >= 0 and row not in seen:
-            if row == above:
-                return True
-            seen.add(row)
-            row = self.above(row)
-        return False
-
-    def tip(self) -> int:
-        """The row that a strict way should end with: the last one that hangs below the leaf.
-
-        Records are appended, so that none stands above its parent: where one hangs from the last
-        record, lines were moved.
-        """
-        if not self.strict or self.leaf < 0 or not self._borne[self.leaf]:
-            return self.leaf
-        below = {self.leaf: True}
-        for row in range(len(self.up) - 1, -1, -1):
-            if self._borne[row]:
+        last = call
+        near = range(max(call - _NEAR, 0), call + 1)
+        block = {r for r in near if r == call or self.same_turn(call, r)}
+        for row in range(call + 1, len(self)):
+            if self.scope[row] != self.scope[call] or row == moved:
                 continue
-            path = [row]
-            while path[-1] >= 0 and path[-1] not in below and len(path) <= len(self.up):
-                path.append(self.up[path[-1]])
-            found = below.get(path[-1], False)
-            below.update(dict.fromkeys(path, found))
-            if found:
-                return row
-        return self.leaf
-
-    def early_child(self, row: int) -> int:
-        """The first child of the last row, where the row before the last one ends a branch."""
-        if row < 1 or self._borne[row - 1]:
-            return ROOT
-        return next((n for n in range(row) if self.up[n] == row), ROOT)
+            flags, parent = self.flags[row], self.up[row]
+            if self.same_turn(call, row) or (parent in block and flags & RESULT):
+                block.add(row)
+                last = row
+            elif (self.live[row] or moved >= 0) and (
+                flags & TALK or parent == LOST or parent in block
+            ):
+                return last, row
+        return last, -1
 
     def keepers(self, row: int, name: str) -> Iterator[int]:
         """The compactions that keep what stands from a row of this id on."""
@@ -382,7 +282,7 @@ class Graph:
         found: dict[int, Branch] = {}
         live_seen = 0
         for row in range(len(self.up)):
-            if self._on_way[row]:
+            if self.on_way[row]:
                 live_seen += self._counts(row)
                 continue
             parent = self.up[row]
@@ -391,13 +291,14 @@ class Graph:
                 continue
             branch = found.get(owner[row])
             if branch is None:
-                branch = found[owner[row]] = Branch(owner[row], parent, row, live_seen)
+                branch = found[owner[row]] = Branch(owner[row], parent, row, live_seen, live_seen)
             branch.take(row, live_seen)
         for branch in found.values():
             branch.live_after = live_seen - branch.live_before
         return list(found.values())
 
 
+@dataclass(slots=True)
 class Branch:
     """A branch off the live one: `root` and `tip` rows, `fork` the row that it hangs from.
 
@@ -405,31 +306,22 @@ class Branch:
     both grew at the same time. `live_after` counts live messages behind its first.
     """
 
-    __slots__ = (
-        "_seen",
-        "fork",
-        "live_after",
-        "live_before",
-        "messages",
-        "root",
-        "switches",
-        "tip",
-    )
-
-    def __init__(self, root: int, fork: int, tip: int, live_seen: int) -> None:
-        """Begin with the first row that says something."""
-        self.root, self.fork, self.tip = root, fork, tip
-        self.live_before = self._seen = live_seen
-        self.live_after = 0
-        self.messages = self.switches = 0
+    root: int
+    fork: int
+    tip: int
+    live_before: int
+    seen: int
+    live_after: int = 0
+    messages: int = 0
+    switches: int = 0
 
     def take(self, row: int, live_seen: int) -> None:
         """Add a row."""
         self.tip = row
         self.messages += 1
-        if live_seen > self._seen:
+        if live_seen > self.seen:
             self.switches += 1
-        self._seen = live_seen
+        self.seen = live_seen
 
 
 def _flags(meaning: Meaning) -> int:

@@ -13,6 +13,7 @@ from sesstool.formats.events import Checkpoint, Meaning, Message, Meta, StateCha
 from sesstool.formats.registry import SAMPLE, by_name, detect
 from sesstool.model.graph import Graph
 from sesstool.model.pairing import Pairing
+from sesstool.model.strict import StrictGraph
 from sesstool.records.heal import decode, heal
 from sesstool.records.recover import Record, records, utf16
 from sesstool.records.source import Source
@@ -35,7 +36,9 @@ class Session:
         self.cwd = self.version = self.model = ""
         self.first_time = self.last_time = ""
         self.last_message = -1
-        self.graph: Graph | None = Graph(strict=form.strict_path) if form.linked else None
+        self.graph: Graph | None = None
+        if form.linked:
+            self.graph = StrictGraph() if form.strict_path else Graph()
         self.pairing = Pairing(form.pairing, once=form.once)
         self.tracker = form.tracker(source.path)
         self._linear = _Linear()
@@ -56,10 +59,10 @@ class Session:
         if self.graph is not None:
             known = self._leaf_row == len(self.graph) and self._leaf_row >= 0
             self.graph.finish(self._leaf, known)
-            if self.graph.strict and self.graph.branched:
+            if isinstance(self.graph, StrictGraph) and self.graph.branched:
                 self.pairing = self._along_the_way(self.graph)
 
-    def _along_the_way(self, graph: Graph) -> Pairing:
+    def _along_the_way(self, graph: StrictGraph) -> Pairing:
         """The pairing of a strict way in its own order, with what hangs beside it apart.
 
         A call that is answered beside the way only was gone on from before its result: the
