@@ -451,6 +451,13 @@ def test_a_result_that_came_too_early_moves_alone():
     assert loads(mend(jsonl(*early))) == right
 
 
+def test_the_id_that_a_record_lost_to_another():
+    """Of two records with one id, that before a record whose parent is missing gets its id."""
+    wrong = [*talk(3)[:2], prompt(5, 2), *talk(6, 4)]
+    wrong[3]["parentUuid"] = uid(3)
+    assert loads(mend(jsonl(*wrong))) == [*talk(3)[:2], prompt(5, 2) | {"uuid": uid(3)}, *wrong[3:]]
+
+
 def test_a_doubled_file_with_one_wrong_link():
     """Of a record that stands twice with two parents, the one that follows on is right."""
     wrong = [*talk(4), prompt(5, 2), answer(6, 5)]

@@ -95,7 +95,8 @@ def duplicate_uuid(
     Matters: Some readers take the first, some the last: the other is lost, with what hangs from
         it. Where the second hangs below the first, a walk never ends.
     Example: A hook that writes the same id in every turn.
-    Repair: Safe for a copy: it is cut. Safe for a record that says the same in another place:
+    Repair: Safe for a copy: it is cut. Safe where the record behind one of the two names a parent
+        that is missing: that is its id. Safe for a record that says the same in another place:
         it is cut where nothing but copies hangs from it, else it gets a new id, and the records
         behind it that name the old one follow it; so does one that hangs below the first.
         Else unsafe: nobody can tell which of the two they meant.
@@ -109,6 +110,15 @@ def duplicate_uuid(
         fix = safe("take the copy out", edits)
         return context.finding("G502", place, message, fix=fix, severity=Severity.WARNING)
     name = id_of(session, graph, row)
+    for one in (earlier, row):
+        if wanted := _wanted(graph, one):
+            at = graph.place(one)
+            edits = set_member(session, at, session.format.id_key, dumps(wanted))
+            message = f"lines {first.line} and {place.line} have one id, and another one is missing"
+            fix = safe(
+                f"give line {at.line} the id that the next record names as its parent", edits
+            )
+            return context.finding("G502", place, message, fix=fix)
     fresh = dumps(_fresh(session.id, place.start))
     edits = set_member(session, place, session.format.id_key, fresh)
     followers = [c for c in graph.children(row) if c not in graph.lost and c not in copies]
