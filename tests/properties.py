@@ -59,6 +59,7 @@ _TAKES_OUT = {
 _PARENTS = ("parentUuid", "parentId")
 _KEYS = ("id_key", "parent_key", "call_key", "result_key", "keep_key")
 _MEMBERS = {
+    *("retain_start_idx", "source_message_count", "messages_compacted"),
     *(getattr(form, key) for form in registry.FORMATS for key in _KEYS),
     *("ordinal", "version", "input", "arguments", "content", "tool_calls"),
 }

@@ -40,6 +40,26 @@ def asks(*call_ids: str, n: int = 0, run: str = "run-1", arguments: Any = "{}") 
     return said("assistant", "", n, run, action_type="tool_call", tool_calls=calls)
 
 
+def older(call_id: str, arguments: Any = None) -> Any:
+    """A call as older versions wrote it: in the metadata itself."""
+    call = {"tool_name": "Bash", "tool_call_id": call_id, "tool_args": arguments}
+    return said("assistant", "", action_type="tool_call", **call)
+
+
+def keeps(begin: int, total: int | None = None) -> Any:
+    """A checkpoint whose window begins at a message, of as many as there are in all."""
+    counted = {} if total is None else {"source_message_count": total}
+    numbers = counted | {"retain_start_idx": begin, "messages_compacted": begin}
+    return told("checkpoint", checkpoint_id="c", summary="so far", **numbers)
+
+
+def window(records: list[Any]) -> tuple[Any, ...]:
+    """The numbers of the last checkpoint."""
+    last = [r["payload"] for r in records if r["event_type"] == "checkpoint"][-1]
+    names = ("retain_start_idx", "source_message_count", "messages_compacted")
+    return tuple(last.get(name) for name in names)
+
+
 def tells(call_id: str, words: str = "seen", n: int = 0, run: str = "run-1", **more: Any) -> Any:
     return said("tool", words, n, run, tool_name="Bash", tool_call_id=call_id, **more)
 
@@ -81,6 +101,17 @@ def session(*records: Any) -> bytes:
         (
             tells("a", recovered=True),
             [ToolResult("/payload/metadata", "a", "seen", placeholder=True)],
+        ),
+        (
+            older("a", {"cmd": "ls"}),
+            [
+                ToolCall("/payload/metadata", "a", "Bash", {"cmd": "ls"}, inside="/tool_args"),
+                Message("/payload/content", "assistant", ""),
+            ],
+        ),
+        (
+            said("assistant", action_type="final", tool_name="Bash", tool_call_id="a"),
+            [Message("/payload/content", "assistant", "words")],
         ),
         (said("tool"), [Message("/payload/content", "tool", "words")]),
         (
@@ -296,6 +327,131 @@ def test_a_checkpoint_keeps_messages_by_index(kept, count):
     mark = told("checkpoint", checkpoint_id="c", summary="so far", retain_start_idx=kept)
     talk = [said("user"), asks("a"), tells("a"), said("assistant"), mark, said("user")]
     assert read(session(*talk), NAME).messages() == (count, count)
+
+
+def turn(call_id: str, n: int, words: str = "seen") -> list[Any]:
+    """A prompt, a call, its result and an answer."""
+    told_ = [said("user", f"do {n}"), asks(call_id), tells(call_id, words)]
+    return [*told_, said("assistant", f"done {n}")]
+
+
+LAST = [asks("z"), tells("z"), said("assistant", "end")]
+
+
+@pytest.mark.parametrize(
+    ("records", "numbers"),
+    [
+        # Nothing is wrong before the checkpoint: the open call behind it changes no number.
+        ([*turn("a", 1), said("user"), keeps(4, 5), asks("y")], (4, 5, 4)),
+        # The call is lost, and its result goes: two messages less.
+        ([said("user"), tells("a"), said("assistant"), said("user"), keeps(4, 5)], (2, 3, 2)),
+        ([said("user"), tells("a"), said("assistant"), said("user"), keeps(3, 4)], (2, 3, 2)),
+        ([said("user"), tells("a"), said("assistant"), said("user"), keeps(3)], (2, None, 2)),
+        # The result is lost: the agent would put one in, and counted it.
+        ([said("user"), asks("a"), said("assistant"), said("user"), keeps(4, 5)], (4, 5, 4)),
+        ([said("user"), asks("a"), said("assistant"), said("user"), keeps(4)], (4, None, 4)),
+        # The tool was cancelled: the agent counted no result before it was loaded anew.
+        ([said("user"), asks("a"), said("user"), keeps(2, 3)], (3, 4, 3)),
+        # A result is put in inside the window, none before it.
+        ([said("user"), said("assistant"), said("user"), older("a"), keeps(2, 4)], (2, 5, 2)),
+        # The result belongs behind its call, and is counted there or where it stands.
+        ([said("user"), asks("a"), said("user"), tells("a"), keeps(3, 4)], (3, 4, 3)),
+        ([said("user"), asks("a"), said("user"), tells("a"), keeps(2, 4)], (3, 4, 3)),
+        # The window would begin at the result that is put in: it takes its call in.
+        ([said("user"), asks("a"), keeps(2, 3)], (1, 3, 1)),
+        # Nothing is kept beside the summary.
+        ([said("user"), tells("a"), said("assistant"), keeps(3, 3)], (2, 2, 2)),
+        # All is kept.
+        ([said("user"), tells("a"), keeps(0, 2)], (0, 2, 0)),
+    ],
+)
+def test_a_repair_keeps_the_window_of_a_checkpoint(records, numbers):
+    """The index names the same message after a message before it came or went."""
+    made = mend(session(*records, *LAST), name=NAME)
+    assert window(loads(made)) == numbers
+    assert codes(look(made, name=NAME)) == []
+
+
+@pytest.mark.parametrize("counted", [0, 2])
+def test_copies_that_go_are_counted_or_not(counted):
+    """Where the checkpoint counts them, its window begins that much earlier; else where it did."""
+    copied = said("user", "again")
+    before = [*loads(session(*turn("a", 1))), copied, copied, copied]
+    after = loads(session(said("user", "next"), keeps(5 + counted, 6 + counted), *LAST))
+    after = [r | {"event_id": f"{r['event_id']}9"} for r in after]
+    made = mend(jsonl(*before, *after), name=NAME)
+    assert window(loads(made)) == (5, 6, 5)
+
+
+def test_a_checkpoint_that_is_copied_itself():
+    """The lines of a whole file stand twice: its window is that of the file without copies."""
+    once = session(*turn("a", 1), said("user"), keeps(4, 5), *LAST)
+    twice = b"".join(line * 2 for line in once.splitlines(keepends=True))
+    assert mend(twice, name=NAME) == once
+
+
+def test_the_window_waits_for_a_torn_line():
+    """Its message may come back; where it is cut, the window begins at the prompt again."""
+    lines = session(*turn("a", 1), said("user"), keeps(4, 5), *LAST).splitlines(keepends=True)
+    lines[3] = lines[3][:40] + b"\n"
+    data = b"".join(lines)
+    assert "G508" not in codes(look(data, name=NAME))
+    assert window(loads(mend(data, name=NAME, unsafe=True))) == (3, 4, 3)
+
+
+def test_a_window_that_begins_at_a_result():
+    """Where all messages are there, that is how it was written: information, and no edit."""
+    data = session(*turn("a", 1), keeps(2, 4), said("user"))
+    (finding,) = look(data, name=NAME).findings
+    assert (finding.code, finding.severity.value) == ("G508", "information")
+    assert "retain_start_idx to 1" in finding.fix.title
+    assert mend(data, name=NAME, unsafe=True) == data
+
+
+def test_a_window_that_the_provider_refuses_begins_at_the_call():
+    """Messages are missing, and no prompt is near: the window takes the call of its result in."""
+    data = session(*turn("a", 1), keeps(2, 5), *LAST)
+    (finding,) = look(data, name=NAME).findings
+    assert (finding.code, finding.severity.value) == ("G508", "error")
+    assert window(loads(mend(data, name=NAME))) == (1, 4, 1)
+
+
+@pytest.mark.parametrize("junk", [None, True, -3, 10**30, 1.5, "4", [], {}])
+def test_a_window_of_anything(junk):
+    """However wrong its numbers, a repair comes to rest."""
+    for key in ("retain_start_idx", "source_message_count", "messages_compacted"):
+        mark = keeps(2, 4)
+        mark["payload"][key] = junk
+        made = mend(session(said("user"), tells("a"), mark, asks("b")), name=NAME)
+        assert mend(made, name=NAME) == made
+
+
+def test_older_calls_take_part():
+    """A call without a list is answered by its result, and needs one."""
+    sound = session(said("user"), older("a", {"cmd": "ls"}), tells("a"), said("assistant"))
+    assert codes(look(sound, name=NAME)) == []
+    made = mend(session(said("user"), older("a"), said("user")), name=NAME)
+    assert loads(made)[2]["payload"]["metadata"]["tool_call_id"] == "a"
+    spoilt = session(said("user"), older("a", ["ls"]), tells("a"))
+    assert codes(look(spoilt, name=NAME)) == ["T406"]
+    assert loads(mend(spoilt, name=NAME))[1]["payload"]["metadata"]["tool_args"] == {}
+
+
+def test_a_record_too_deep_is_of_no_other_session():
+    """Nobody looked into it: that is all there is to say."""
+    deep = b'{"session_id":"session-mill","a":' + b"[" * 3000 + b"]" * 3000 + b"}\n"
+    assert codes(look(session(said("user")) + deep + session(said("assistant")), name=NAME)) == [
+        "J205"
+    ]
+
+
+@pytest.mark.parametrize(("digits", "found"), [(4301, ["S304"]), (4300, [])])
+def test_a_number_too_long(digits, found):
+    """Python's decoder stops at so many digits, unless they stand in a text."""
+    for number in (b"-" + b"9" * digits, b"9" * digits):
+        data = session(said("user"), said("user"))[:-2] + b',"more":' + number + b"}\n"
+        assert codes(look(data, name=NAME)) == found
+    assert codes(look(session(said("user", "9" * digits)), name=NAME)) == []
 
 
 def test_notes_on_lines_that_the_reader_stops_at():

@@ -255,13 +255,18 @@ def compaction_bad_pointer(context: Context, graph: Graph, row: int, missing: in
 
     Finds: A compaction whose kept records (Claude Code: preserved segment or messages, pi:
         `firstKeptEntryId`) have ids that no record has. A dangling `logicalParentUuid` is sound.
+        A MyCodeAgent checkpoint that counts more messages before it than stand there, where its
+        `retain_start_idx` then names another than a user's. Where that is a tool's result, and
+        none is missing, it is information.
     Matters: The agent puts the kept records behind the summary; what it does not find is
-        missing from the talk. Without the first one pi sends none of them.
+        missing from the talk. Without the first one pi sends none of them. A window that begins
+        at a tool's result is refused by the provider.
     Example: `"preservedSegment":{"headUuid":"…","tailUuid":"…"}`
     Repair: In pi, safe where a record names the lost one as its parent, or is the only one whose
         parent is lost: that is the first one left. Else unsafe: the record behind the
         compaction, so that nothing is kept. Manual in Claude Code: which records were meant,
-        the file does not tell.
+        the file does not tell. In MyCodeAgent safe: the index goes back to a user's message, by
+        at most as many as are missing.
     Seen: Claude Code 46603.
     """
     session = context.session

@@ -219,6 +219,11 @@ def bad_side_file(context: Context, fault: Fault) -> Finding:
     return _said(context, "M713", fault)
 
 
+def compaction_window(context: Context, fault: Fault) -> Finding:
+    """G508 in a session without ids."""
+    return _said(context, "G508", fault)
+
+
 BY_NAME = {
     "bad-header": bad_header,
     "header-id": header_id,
@@ -232,6 +237,7 @@ BY_NAME = {
     "lost-message": lost_message,
     "copied-record": copied_record,
     "hollow-compaction": hollow_compaction,
+    "compaction-bad-pointer": compaction_window,
     "error-echo": error_echo,
     "bloat": bloat,
     "orphan-reasoning": orphan_reasoning,

@@ -100,6 +100,13 @@ class Tracker:
         """What is wrong, after the last record; `source` re-reads single records."""
         return ()
 
+    def follow(self, before: Tracker, step: EditSet, source: Source) -> Sequence[Edit]:
+        """What keeps true, after `step`, what the file tells of its records by their number.
+
+        `before` followed the text that `step` was made for, this one its result, `source`.
+        """
+        return ()
+
     def evidence(self, call_id: str, source: Source, scope: str = "") -> Evidence:
         """What the file proves about a call without a result; `scope` is as in `Call`."""
         return Evidence("uncertain")

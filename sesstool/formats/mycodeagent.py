@@ -4,6 +4,7 @@ Every line is an event in an envelope; those of type message are the history. Ca
 unique within a run only, which is one prompt with all that it led to. The life of a call is
 told by events of its own, so that the file often knows more of an unanswered call than that it
 has no result. A checkpoint has a summary, and the index of the first message sent beside it.
+Its window is the matter of `mycodeagent_window`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from sesstool.formats.base import (
     text,
 )
 from sesstool.formats.events import Checkpoint, Event, Meaning, Message, Meta, ToolCall, ToolResult
+from sesstool.formats.mycodeagent_window import Windows
 from sesstool.formats.wording import answer_text
+from sesstool.records.edits import Edit, EditSet
 from sesstool.records.heal import Kind, heal
 from sesstool.records.jsonspan import dumps
 from sesstool.records.linewise import take_out
@@ -42,6 +45,8 @@ _NAME = re.compile(r"transcript-(.+?)\.jsonl")
 _TYPES = frozenset({"message", "state_transition", "tool_lifecycle", "checkpoint", "terminal"})
 _REQUIRED = ("event_id", "timestamp", "run_id", "step", "event_type")
 _ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "summary": "system"}
+# int() refuses more digits, and so does the agent's reader.
+_LONG_NUMBER = re.compile(rb"[0-9]{4301}")
 _NO_RESULT = {"status": "success", "data": {"recovered": True}}
 # What the reader passes over, or what Python's decoder takes, be it only at times.
 _READABLE = frozenset(
@@ -159,9 +164,22 @@ def _message(payload: dict[str, Any]) -> list[Event]:
             name = text(call.get("name"))
             call_id = text(call.get("id"))
             events.append(ToolCall(pointer, call_id, name, arguments, fault=fault, as_text=True))
+        if not metadata.get("tool_calls"):
+            events += _older_call(metadata)
     prompt = role == "user" and metadata.get("source") != "completion_gate"
     events.append(Message("/payload/content", _ROLES.get(role, role), content, prompt=prompt))
     return events
+
+
+def _older_call(metadata: dict[str, Any]) -> list[Event]:
+    """The only call of a message that has no list of them, as older versions wrote it."""
+    call_id, name = text(metadata.get("tool_call_id")), text(metadata.get("tool_name"))
+    if metadata.get("action_type") != "tool_call" or not call_id or not name:
+        return []
+    arguments = metadata.get("tool_args")
+    fault = "its arguments are no object" if arguments and type(arguments) is not dict else ""
+    pointer = "/payload/metadata"
+    return [ToolCall(pointer, call_id, name, arguments, fault=fault, inside="/tool_args")]
 
 
 def _fault(arguments: Any) -> str:
@@ -184,28 +202,41 @@ class _Tracker(Tracker):
         self._refused: list[tuple[Place, str]] = []
         self._lines: set[int] = set()
         self._copies: list[Place] = []
+        self.windows = Windows()
 
     def see(self, record: Record, meaning: Meaning) -> None:
         """See `Tracker.see`."""
         value, place = record.value or {}, Place(record.line, record.start, record.end)
+        if any(d.kind is Kind.TOO_DEEP for d in record.defects):
+            self.windows.torn = True  # nobody has looked into it
+            return
         self._session = self._session or meaning.session
         self._first = self._first or place
         if not self.reads(meaning):
             self._foreign[meaning.session] = self._foreign.get(meaning.session, 0) + 1
             self._passed = self._passed or place
             return
-        if refusal := _refusal(value):
+        if refusal := _refusal(value) or _long_number(record.raw):
             self._refused.append((place, refusal))
         key = hash(record.raw)
         if key in self._lines and value.get("event_id"):
             self._copies.append(place)
         self._lines.add(key)
+        payload = mapping(value.get("payload"))
         if value.get("event_type") == "tool_lifecycle":
-            self._lifecycle(meaning.run, mapping(value.get("payload")), place)
+            self._lifecycle(meaning.run, payload, place)
+        elif value.get("event_type") == "message":
+            self.windows.message(payload, place)
+        elif any(type(event) is Checkpoint for event in meaning.events):
+            self.windows.checkpoint(payload, place)
         for event in meaning.events:
             if type(event) is ToolResult:  # of an answered call nothing more is asked
                 self._lives.pop(hash((meaning.run, event.id)), None)
                 self._ends.pop(hash((meaning.run, event.id)), None)
+
+    def fragment(self, record: Record) -> None:
+        """See `Tracker.fragment`."""
+        self.windows.torn = True
 
     def reads(self, meaning: Meaning) -> bool:
         """See `Tracker.reads`: the first record tells the session."""
@@ -234,6 +265,11 @@ class _Tracker(Tracker):
             return Evidence("uncertain", code="INTERRUPTED_UNCERTAIN")
         return Evidence("never started", code="NOT_EXECUTED_REPLAN")
 
+    def follow(self, before: Tracker, step: EditSet, source: Source) -> Sequence[Edit]:
+        """See `Tracker.follow`: the windows of checkpoints are told by index."""
+        assert isinstance(before, _Tracker)  # a plan keeps to one format
+        return self.windows.follow(before.windows, step, source)
+
     def faults(self, source: Source) -> Iterable[Fault]:
         """See `Tracker.faults`."""
         if self._first and self._session.startswith("subagent-"):
@@ -254,6 +290,7 @@ class _Tracker(Tracker):
             edits = (take_out(source, place.start, place.end),)
             message = "exact copy of a record above"
             yield Fault("copied-record", place, message, "take the copy out", edits, safe=True)
+        yield from self.windows.faults(source)
 
 
 def _refusal(value: dict[str, Any]) -> str:
@@ -268,6 +305,18 @@ def _refusal(value: dict[str, Any]) -> str:
     if value.get("payload") and type(value["payload"]) is not dict:
         return "its payload is no object"
     return ""
+
+
+def _long_number(raw: bytes) -> str:
+    """Why Python's decoder stops at a number, "" where there is none so long."""
+    if not _LONG_NUMBER.search(raw):
+        return ""
+    sizes: list[int] = []
+    try:
+        json.loads(raw, parse_int=lambda digits: sizes.append(len(digits.lstrip("-"))))
+    except (ValueError, RecursionError):
+        return ""  # its bytes are mended first
+    return "it holds an integer of over 4,300 digits" if max(sizes, default=0) > 4300 else ""
 
 
 def _is_number(value: Any) -> bool:

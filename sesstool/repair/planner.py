@@ -120,7 +120,11 @@ def plan(
         # A line's edit takes its newline along, which the last line may not have.
         step = EditSet(_within(e, report.size) for f in used if f.fix for e in f.fix.edits)
         edits = edits.then(step, source.size)
-        session, report = look(EditedSource(source, edits))
+        seen, now = session, EditedSource(source, edits)
+        session, report = look(now)
+        if seen and session and (more := session.tracker.follow(seen.tracker, step, now)):
+            edits = edits.then(EditSet(more), source.size)
+            session, report = look(EditedSource(source, edits))
     raise WriteError(
         f"the repair of {source.name} does not come to rest; nothing was changed",
         hint="report this with the output of `sesstool validate`",
