@@ -32,6 +32,11 @@ _BROKEN = CORPUS / "codex" / "_broken__codex-cli-0.171.0"
 _UNMENDED = ("other_provider", "bare_old", "empty_file")
 # In these the session itself says that what stands before is no longer sent.
 _TAKEN_BACK = ("compacted", "rollback")
+_ELSEWHERE = {
+    "claude-code": (b"", b""),
+    "codex": (b'"mock"', b'"stub"'),
+    "pi": (b'"cwd":"/srv/quest"', b'"cwd":"/"'),
+}
 
 sys.path[:0] = [str(ROOT), str(ORACLE.parent)]
 
@@ -110,24 +115,33 @@ def told(report: dict[str, Any]) -> str:
     return sent if report["resumed"] else f"DEAD {sent}"
 
 
+def prepared(client: str, path: Path, folder: Path) -> Path:
+    """A copy that can be resumed here, whatever else is wrong with it.
+
+    The stand-in for the provider goes by its own name, and pi wants the session's folder to exist.
+    """
+    old, new = _ELSEWHERE[client]
+    copy = folder / path.name
+    folder.mkdir()
+    copy.write_bytes(path.read_bytes().replace(old, new))
+    return copy
+
+
 def damaged(client: str, work: Path) -> list[Case]:
     """The damaged sessions of the corpus; `work` is for copies."""
     folder = CORPUS / "real-clients"
     with (folder / "INDEX.tsv").open(encoding="utf-8") as index:
         rows = [r for r in csv.DictReader(index, delimiter="\t") if r["client"] == client]
-    found = [
-        Case(client, f"{row['version']} {row['scenario']}", folder / row["file"])
-        for row in rows
-        if row["damage"] != "-" and row["records"] not in ("0", "1") and "agent-" not in row["file"]
-    ]
-    if client == "codex":
-        for path in sorted(_BROKEN.glob("*/*.jsonl")):
-            if path.stat().st_size and path.parent.name not in _UNMENDED:
-                # The stand-in for the provider goes by another name than theirs.
-                copy = work / path.parent.name / path.name
-                copy.parent.mkdir()
-                copy.write_bytes(path.read_bytes().replace(b'"mock"', b'"stub"'))
-                found.append(Case(client, f"broken {path.parent.name}", copy))
+    found = []
+    for n, row in enumerate(rows):
+        whole = row["damage"] == "-" or row["records"] in ("0", "1")
+        if not whole and "agent-" not in row["file"]:
+            copy = prepared(client, folder / row["file"], work / f"real-{n}")
+            found.append(Case(client, f"{row['version']} {row['scenario']}", copy))
+    for path in sorted(_BROKEN.glob("*/*.jsonl")) if client == "codex" else ():
+        if path.stat().st_size and path.parent.name not in _UNMENDED:
+            copy = prepared(client, path, work / path.parent.name)
+            found.append(Case(client, f"broken {path.parent.name}", copy))
     return found
 
 
@@ -136,7 +150,8 @@ def made(client: str, count: int, seed: int, folder: Path) -> list[Case]:
     from tests.damages import ADDS_NOISE, OTHER  # noqa: PLC0415 - the path to it is set above
 
     version = CORPUS / "real-clients" / client / _NEWEST[client] / "bag"
-    sound = max(version.rglob("*.jsonl"), key=lambda path: path.stat().st_size)
+    largest = max(version.rglob("*.jsonl"), key=lambda path: path.stat().st_size)
+    sound = prepared(client, largest, folder / "sound")
     rng, cases = random.Random(seed), []
     tables = [*ADDS_NOISE, *OTHER]
     for n in range(count):
