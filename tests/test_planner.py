@@ -6,6 +6,7 @@ import pytest
 
 from sesstool.checks.context import Options
 from sesstool.errors import WriteError
+from sesstool.findings import Applicability
 from sesstool.repair import planner
 from tests.conftest import (
     CALL,
@@ -527,10 +528,41 @@ def test_missing_results_share_one_message():
     """Where no result is there, the answers of a turn stand together in one new message."""
     before = [said("user"), TWO, said("assistant"), said("user", "next")]
     made = loads(mend(jsonl(*before)))
-    assert rest(made, 3) == before
-    assert made[3]["role"] == "user"
-    assert [b["tool_use_id"] for b in made[3]["content"]] == ["a", "b"]
-    assert all(map(made_up, made[3]["content"]))
+    assert rest(made, 2) == before
+    assert made[2]["role"] == "user"
+    assert [b["tool_use_id"] for b in made[2]["content"]] == ["a", "b"]
+    assert all(map(made_up, made[2]["content"]))
+
+
+@pytest.mark.parametrize(
+    ("found", "ids"),
+    [("b", [["a"], ["a"], ["b"], ["b"]]), ("a", [["a"], ["b"], ["a", "b"]])],
+)
+def test_a_lost_message_is_answered_behind_its_calls(found, ids):
+    """Calls of messages before the first that is answered get a message of their own."""
+    calls = [says_with(use("a")), says_with(use("b"))]
+    made = loads(mend(jsonl(said("user"), *calls, said("user", [told(found)]), said("assistant"))))
+    names = [[b.get("id") or b["tool_use_id"] for b in m["content"]] for m in made[1:-1]]
+    assert names == ids
+
+
+def test_a_result_with_the_id_of_no_call():
+    """The only one that is left of a turn belongs to the only call; of two nobody can tell."""
+    calls = says_with(use("a"), use("c"))
+    made = mend(jsonl(said("user"), calls, said("user", [told("a"), told("b", "real")])))
+    assert made == jsonl(said("user"), calls, said("user", [told("a"), told("c", "real")]))
+    before = jsonl(said("user"), calls, said("user", [told("x"), told("b", "real")]))
+    assert mend(before) == before
+    found = look(before).findings
+    assert [f.code for f in found] == ["T401", "T401", "T409", "T409"]
+    assert {f.fix.applicability for f in found} == {Applicability.MANUAL}
+
+
+def test_the_second_of_two_calls_gets_the_id_of_the_only_result_left():
+    """No result is taken out, and none is made up."""
+    results = said("user", [told("a"), told("b", "real")])
+    made = mend(jsonl(said("user"), says_with(use("a"), use("a")), results))
+    assert made == jsonl(said("user"), says_with(use("a"), use("b")), results)
 
 
 def test_results_move_in_front_of_the_words():

@@ -68,6 +68,8 @@ def named(*values, path=None):
         ([said("user", type="message")], "openai-responses"),
         ([said("user"), ANTHROPIC], "anthropic-messages"),
         ([{"system": "x"}, said("user"), ANTHROPIC], "anthropic-messages"),
+        ([{"system": "x"}, said("user", [{"type": "text", "text": "x"}])], "anthropic-messages"),
+        ([{"system": "x"}, said("user"), asks("a"), tells("a")], "openai-chat"),
         ([{"messages": [said("user"), ANTHROPIC]}], "anthropic-messages"),
         ([ANTHROPIC | {"type": "message", "id": "msg_1"}], "anthropic-messages"),
     ],

@@ -412,7 +412,18 @@ PAIRS = [
         items(*(said("assistant", type="message", id="msg_1"),) * 2),
         items(said("assistant", type="message", id="msg_1"), bare("item_reference", id="msg_2")),
     ),
+    Pair(
+        "T409",
+        ants(TWO, said("user", [told("a"), told("c")])),
+        ants(TWO, BOTH, said("user")),
+    ),
     # OpenAI chat.
+    Pair("T409", jsonl(asks("a"), tells("b")), jsonl({"system": "x"}, asks("a"), tells("a"))),
+    Pair(
+        "S301",
+        jsonl(asks("a") | {"tool_calls": [{"id": "a"}]}, tells("a")),
+        jsonl(asks("a") | {"tool_calls": [{"id": "a", "type": "new"}]}, tells("a")),
+    ),
     Pair(
         "T410",
         jsonl(asks("a" * 65), tells("a" * 65)),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sesstool.checks.surgery import id_of, set_parent
-from sesstool.formats.base import Question
+from sesstool.formats.base import Place, Question
 from sesstool.model.graph import ASSISTANT, LOST, Graph
 from sesstool.model.pairing import Call
 from sesstool.model.session import Session
@@ -52,14 +52,15 @@ class Answers:
             ordinal += ordinal >= 0
 
     def _beside(self) -> Iterator[tuple[Call, list[Edit]]]:
-        """The results of a turn stand in one message: the first that is missing makes it.
+        """The results of a message stand in one, too: the first that is missing makes it.
 
         The others have no edits until it is there.
         """
         made: set[int] = set()
         for call in self._calls:
-            if call.block.last is not None or id(call.block) not in made:
-                made.add(id(call.block))
+            start = call.place.start
+            if sibling(call) is not None or start not in made:
+                made.add(start)
                 yield call, [beside(self._session, call, self._answer(call, "", -1))]
 
     def _linked(self, graph: Graph) -> Iterator[tuple[Call, list[Edit]]]:
@@ -99,12 +100,22 @@ class Answers:
         return str(uuid.uuid5(uuid.NAMESPACE_OID, seed))
 
 
+def sibling(call: Call) -> Place | None:
+    """The last result that one for a call must stand beside, in pairing "next"; None if none.
+
+    Those of messages before the first that is answered there have one of their own: a message
+    that the model wrote behind its calls is most often another answer, and the results between
+    them were lost.
+    """
+    return call.block.last if call.block.since <= call.place.start else None
+
+
 def beside(session: Session, call: Call, block: bytes) -> Edit:
     """Put a result's block behind those of its siblings, or else into a message of its own."""
-    last = call.block.last
+    last = sibling(call)
     raw = session.source.read(last.start, last.end) if last else b""
-    sibling = locate(raw, last.pointer) if last else None
-    if last is None or sibling is None:
-        return put_behind(session.source, call.block.end, session.format.message(block))
-    at = last.start + sibling.end
+    member = locate(raw, last.pointer) if last else None
+    if last is None or member is None:
+        return put_behind(session.source, call.place.end, session.format.message(block))
+    at = last.start + member.end
     return Edit(at, at, b"," + block, content=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sesstool.checks.answers import beside
+from sesstool.checks.answers import beside, sibling
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import (
@@ -92,7 +92,7 @@ def duplicate_result(context: Context, result: Result, first: Place) -> Finding 
 
 
 @rule("T404", "displaced-result", Severity.ERROR)
-def displaced_result(context: Context, result: Result, call: Call) -> Finding:
+def displaced_result(context: Context, result: Result, call: Call, ends: list[int]) -> Finding:
     """A tool result stands where its call cannot take it.
 
     Finds: A result behind the next message (where results must follow directly), or before its
@@ -108,7 +108,7 @@ def displaced_result(context: Context, result: Result, call: Call) -> Finding:
         fix = _moved_in_tree(session, session.graph, result, call)
         return _about(context, "T404", result, message, fix)
     if session.format.pairing == "next":
-        edits = _moved_block(context, result, call)
+        edits = _moved_block(context, result, call, ends)
         fix = safe(_MOVE, edits) if edits else manual(_STAYS)
         return _about(context, "T404", result, message, fix)
     line = session.source.read(result.place.start, result.place.end)
@@ -124,22 +124,18 @@ def displaced_result(context: Context, result: Result, call: Call) -> Finding:
     return _about(context, "T404", result, message, fix)
 
 
-def _moved_block(context: Context, result: Result, call: Call) -> list[Edit]:
+def _moved_block(context: Context, result: Result, call: Call, ends: list[int]) -> list[Edit]:
     """Move a result's block to its siblings, or its whole record where all of it belongs there.
 
-    No edits where it stands on the next line already.
+    `ends` are the ends of the records of the calls that results of both its record and its
+    call's block answer. No edits where it stands on the next line already.
     """
     session, place = context.session, result.place
-    together = [
-        r
-        for r, c in session.pairing.displaced
-        if c.block is call.block and r.place.start == place.start
-    ]
     raw = session.source.read(place.start, place.end)
     in_message = mapping(session.value(place)).get("role") == "user"
-    if call.block.last is None and in_message and len(together) == _blocks(session, place):
+    if sibling(call) is None and in_message and len(ends) == _blocks(session, place):
         cut = take_out(session.source, place.start, place.end)
-        put = put_behind(session.source, call.block.end, raw)
+        put = put_behind(session.source, max(ends), raw)
         return [] if cut.start <= put.start <= cut.end else [cut, put]
     member = locate(raw, place.pointer)
     if member is None:
@@ -188,9 +184,10 @@ def _moved_in_tree(session: Session, graph: Graph, result: Result, call: Call) -
 
 @rule("T409", "nameless-result", Severity.ERROR)
 def nameless_result(context: Context, result: Result, call: Call) -> Finding:
-    """A call or its result has no id.
+    """A call or its result has no id, or one that is no other's.
 
-    Finds: A result without a call id where exactly one call is open, or the reverse.
+    Finds: A result without a call id where exactly one call is open, or the reverse. A result
+        that names no call, directly behind the only call of the turn that has none.
     Matters: Providers refuse the request; agents leave both out.
     Example: `{"role":"tool","content":"…"}` without `tool_call_id`.
     Repair: Safe: it gets the id of the only one that it can belong to. Where several are left,
@@ -198,7 +195,7 @@ def nameless_result(context: Context, result: Result, call: Call) -> Finding:
     Seen: Sessions passed through other tools.
     """
     session = context.session
-    of_result = not result.id
+    of_result = bool(call.id)
     place, name = (result.place, call.id) if of_result else (call.place, result.id)
     key = session.format.result_key if of_result else session.format.call_key
     spot = Place(*place[:3], f"{place.pointer}/{key}")
@@ -207,17 +204,19 @@ def nameless_result(context: Context, result: Result, call: Call) -> Finding:
     what, other = ("result", "call") if of_result else ("call", "result")
     title = f"give it the id of the only {other} that it can belong to"
     fix = safe(title, edits) if edits else manual(f"{title}, by hand")
-    message = f"a {what} has no id; exactly one {other} is left for it"
+    fault = f"names no call by its id {result.id}" if call.id and result.id else "has no id"
+    message = f"a {what} {fault}; exactly one {other} is left for it"
     return context.finding("T409", place, message, fix=fix)
 
 
 def undecided(context: Context, one: Call | Result) -> Finding:
-    """T401 or T409 where several results without an id and several calls are left."""
-    fix = manual("give each result without an id the id of its call, by hand")
+    """T401 or T409 where nobody can tell which results and calls belong together."""
+    fix = manual("give each result that names no call the id of its call, by hand")
     if isinstance(one, Result):
-        message = "a result has no id, and nobody can tell which of several calls it answers"
+        fault = f"names no call by its id {one.id}" if one.id else "has no id"
+        message = f"a result {fault}, and nobody can tell which call it answers"
         return context.finding("T409", one.place, message, fix=fix)
-    message = f"call {one.id} has no result by its id; results without one stand behind it"
+    message = f"call {one.id} has no result by its id; results that name no call stand behind it"
     return context.finding("T401", one.place, message, fix=fix, labels={"call_id": one.id})
 
 
@@ -233,12 +232,12 @@ def astray(graph: Graph, row: int, call: int) -> bool:
     for other in range(call + 1, row):
         flags = graph.flags[other]
         said = flags & (ASSISTANT | PROMPT) and not flags & HIDDEN
-        if said and not graph.same_turn(other, call) and _follows(graph, other, call):
+        if said and not graph.same_turn(other, call) and follows(graph, other, call):
             return True
     return False
 
 
-def _follows(graph: Graph, row: int, call: int) -> bool:
+def follows(graph: Graph, row: int, call: int) -> bool:
     """Whether a row hangs below a call's turn."""
     while row > call:
         row = graph.up[row] if graph.up[row] < row else -1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from sesstool.checks.answers import Answers
@@ -13,6 +15,7 @@ from sesstool.checks.results import (
     astray,
     displaced_result,
     duplicate_result,
+    follows,
     nameless_result,
     orphan_result,
     undecided,
@@ -92,7 +95,7 @@ def unanswered_call(context: Context, call: Call, answers: Answers) -> Finding:
 
 
 @rule("T405", "duplicate-call-id", Severity.ERROR)
-def duplicate_call_id(context: Context, call: Call, before: Call, own: Result | None) -> Finding:
+def duplicate_call_id(context: Context, call: Call, before: Call) -> Finding:
     """Two calls that wait at the same time have one id.
 
     Finds: A call under the id of a call that is not answered yet. An id that is used again
@@ -102,15 +105,20 @@ def duplicate_call_id(context: Context, call: Call, before: Call, own: Result | 
         told apart.
     Example: Two parallel calls with the id `call_0`.
     Repair: Safe: a copy without a result of its own is cut. Another call gets a new id, together
-        with its result where it has one; the first result belongs to the first call.
+        with its result where it has one; the first result belongs to the first call. Where one
+        result is left in the turn that names no call, the second call gets its id.
     Seen: Gateways that count calls from 0 in each chunk or turn; Claude Code 20508, hermes 102629.
     """
-    session = context.session
+    session, own = context.session, call.result
     message = f"id {call.id} stands on two calls at once"
-    if own is None and _same_call(context, call, before):
+    if own is not None and own.id != call.id:
+        pointer = f"{call.place.pointer}/{session.format.call_key}"
+        edits = replace_value(session, call.place, pointer, dumps(own.id))
+        fix = safe("give the second call the id of the only result that is left", edits)
+    elif own is None and _same_call(context, call, before):
         fix = safe("take the copy out", drop_block(session, call.place))
     else:
-        fix = safe(_NEW_ID, _renamed(context, call, own))
+        fix = safe(_NEW_ID, _renamed(context, call))
     labels = {"call_id": call.id, "tool": call.name}
     return context.finding("T405", call.place, message, fix=fix, labels=labels)
 
@@ -118,14 +126,14 @@ def duplicate_call_id(context: Context, call: Call, before: Call, own: Result | 
 def reused_call_id(context: Context, call: Call) -> Finding:
     """T405 where the first call was answered, and the provider wants each id once all the same."""
     message = f"id {call.id} stands on an earlier call too; the provider wants each id once"
-    fix = safe(_NEW_ID, _renamed(context, call, call.result))
+    fix = safe(_NEW_ID, _renamed(context, call))
     labels = {"call_id": call.id, "tool": call.name}
     return context.finding("T405", call.place, message, fix=fix, labels=labels)
 
 
-def _renamed(context: Context, call: Call, own: Result | None) -> list[Edit]:
+def _renamed(context: Context, call: Call) -> list[Edit]:
     """A new id for a call and its result."""
-    session = context.session
+    session, own = context.session, call.result
     fresh = dumps(f"{call.id}_{_short(session.id, call)}")
     form, place = session.format, call.place
     edits = replace_value(session, place, f"{place.pointer}/{form.call_key}", fresh)
@@ -194,6 +202,7 @@ def check(context: Context) -> Iterator[Finding]:
     """All findings about the calls and results of a session that was read."""
     pairing = context.session.pairing
     form = context.session.format
+    pairing.match_left(partial(_near, context))
     answers = Answers(context.session, [c for c in pairing.unanswered if c.id and not c.server])
     for call in pairing.unanswered:
         if call.server:
@@ -207,28 +216,47 @@ def check(context: Context) -> Iterator[Finding]:
             yield server_tool_orphan(context, orphan)
         else:
             yield orphan_result(context, orphan)
+    together: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for result, call in pairing.displaced:
+        together[id(call.block), result.place.start].append(call.place.end)
     for result, call in pairing.displaced:
         graph = context.session.graph
         if graph is not None and graph.live[result.row] and not graph.live[call.row]:
             # A compaction stands between them: the call is no longer sent.
             yield orphan_result(context, result)
         elif graph is None or astray(graph, result.row, call.row):
-            yield displaced_result(context, result, call)
+            ends = together[id(call.block), result.place.start]
+            yield displaced_result(context, result, call, ends)
     for result, call in pairing.nameless:
         yield nameless_result(context, result, call)
     for one in pairing.undecided:
         yield undecided(context, one)
-    duplicates = list(pairing.duplicates)
     for call, before in pairing.twins:
-        own = next((r for r, _ in duplicates if r.id == call.id and r.scope == call.scope), None)
-        duplicates = [(r, f) for r, f in duplicates if r is not own]
-        yield duplicate_call_id(context, call, before, own)
+        yield duplicate_call_id(context, call, before)
     for call in pairing.reused:
         yield reused_call_id(context, call)
-    for result, first in duplicates:
+    for result, first in pairing.duplicates:
         found = duplicate_result(context, result, first)
         if found is not None:
             yield found
+
+
+def _near(context: Context, result: Result, call: Call) -> bool:
+    """Whether a result that names no call can be that of a call above it.
+
+    Not where bytes that nobody could read, or another file, hold the other half of one of them.
+    """
+    session, graph = context.session, context.session.graph
+    if session.tracker.based or not session.reaches(call.row, call.place):
+        return False
+    if not session.reaches(result.row, result.place):
+        return False
+    if any(
+        context.cause(i) or i.encode("utf-8", "surrogatepass") in context.unread
+        for i in (result.id, call.id)
+    ):
+        return False
+    return graph is None or follows(graph, result.row, call.row)
 
 
 def _waits(context: Context, call: Call, form: Format) -> bool:

@@ -38,12 +38,16 @@ class AnthropicMessages(Format):
         """See `Format.score`. An agent that adds ids or a side file to such messages goes first."""
         ours = share(values, (bool(_messages(v)) or _is_system(v) for v in values))
         messages = [m for v in values for m in _messages(v)]
-        if not any(is_block(mapping(b)) for m in messages for b in blocks(m.get("content"))):
+        # A system prompt in a line of its own is of these messages too, whatever they say.
+        signed = bool(messages) and any(map(_is_system, values))
+        if not signed and not any(
+            is_block(mapping(b)) for m in messages for b in blocks(m.get("content"))
+        ):
             return Score(0, "no message holds a block of Anthropic's")
         named = any("id" in m and m.get("type") != "message" for m in messages)
         if named or (path is not None and path.with_suffix(".meta.json").exists()):
             ours = min(ours, 60)
-        return Score(ours, f"{ours} % of the records are messages with Anthropic's blocks")
+        return Score(ours, f"{ours} % of the records are Anthropic's messages")
 
     def meaning(self, value: dict[str, Any]) -> Meaning:
         """See `Format.meaning`."""

@@ -1,7 +1,8 @@
 """OpenAI chat messages, one a line, as many tools and datasets keep them.
 
 A result must stand right behind the message that called for it, before any other role. A line
-`{"messages": […]}` is a conversation of its own, as in fine-tuning datasets.
+`{"messages": […]}` is a conversation of its own, as in fine-tuning datasets, and a line
+`{"system": …}` a system prompt that is sent apart.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class OpenAIChat(Format):
                 for n, m in enumerate(blocks(value["messages"]))
             ]
             return Meaning([Meta("", "conversation")], nested=inner)
+        if "system" in value and "role" not in value:
+            return Meaning([Meta("", "system")])
         return Meaning(_events(value, ""))
 
     def answer(self, question: Question) -> bytes:

@@ -7,6 +7,9 @@ now, and what was answered last under an id. A call that was answered costs thre
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,12 +22,16 @@ from sesstool.records.recover import Record
 class Block:
     """Calls that stand together, with their results: `end` is the offset behind the last.
 
-    `last` is the last result that stands where it should, in mode "next".
+    In mode "next", `last` is the last result that stands where it should, and `since` the offset
+    of the first record of which a call is answered there. `turn` is one for all blocks whose
+    calls one result could answer.
     """
 
     end: int
+    turn: int
     answered: bool = False
     last: Place | None = None
+    since: int = 0
 
 
 @dataclass(slots=True)
@@ -32,7 +39,7 @@ class Call:
     """A tool call. `row` is its record's row in the graph, -1 where there is none.
 
     `scope` is the subagent or the run that it belongs to: ids are unique inside it only.
-    `result` is its own where it is told for a call in `Pairing.reused`, else None.
+    `result` is its own where it is told for a call in `Pairing.reused` or `twins`, else None.
     """
 
     id: str
@@ -48,7 +55,10 @@ class Call:
 
 @dataclass(slots=True)
 class Result:
-    """A tool result; `alone` says that its record holds nothing else."""
+    """A tool result; `alone` says that its record holds nothing else.
+
+    `block` are the calls that it stands directly behind, `turn` is as theirs.
+    """
 
     id: str
     place: Place
@@ -57,6 +67,8 @@ class Result:
     alone: bool
     server: bool
     placeholder: bool
+    block: Block | None
+    turn: int
 
 
 class Pairing:
@@ -67,7 +79,8 @@ class Pairing:
     not, or in a tree may stand where it must not, and its call), `twins` (of two calls that have
     one id at once, the one to change and the other), `reused` (a call under an id that was
     answered before, where each may stand once), `nameless` (a result and a call that can only
-    belong together, of which one has no id).
+    belong together, of which one has no id, or another's), `undecided` (calls and results of
+    which nobody can tell which belong together).
     """
 
     def __init__(
@@ -122,22 +135,23 @@ class Pairing:
         role = words.role if words is not None else ""
         goes_on = self._mode == "next" and self._goes_on(role)
         if not calls and not results:
-            if self._block is not None and goes_on:
-                self._block.end = record.end
-            elif self._block is not None and message:
+            if self._block is not None and message and not goes_on:
                 self._block = None
                 self._close_block()
             return
         if calls:
             if self._block is None or self._block.answered or not (goes_on or not self._adjacent):
-                self._block = Block(record.end)
+                turn = record.start if self._adjacent else self._prompted
+                self._block = Block(record.end, turn)
                 self._close_block()
             self._block.end = record.end
             for call in calls:
                 self._call(_call(call, record, meaning, row, self._block))
+        says_more = bool(results) and _has_words(meaning)
+        alone = len(results) == 1 and not says_more
         for result in results:
-            self._result(_result(result, record, meaning, row))
-        if self._mode == "next" and self._role == "user" and not calls and _has_words(meaning):
+            self._result(self._result_of(result, record, meaning, row, alone=alone))
+        if self._mode == "next" and self._role == "user" and not calls and says_more:
             # What comes behind the words can no longer stand with the results before them.
             self._block = None
             self._close_block()
@@ -154,6 +168,7 @@ class Pairing:
         self.unanswered += self._late.values()
         self.unanswered += self._open.values()
         self._match_early()
+        self._match_twins()
         self.unanswered.sort(key=lambda call: (call.place.start, call.place.pointer))
         self.orphans += self._early.values()
         self.orphans.sort(key=lambda result: result.place.start)
@@ -164,19 +179,71 @@ class Pairing:
 
         Or it is the only one left for a call without an id.
         """
+        unnamed: defaultdict[str, list[Call]] = defaultdict(list)
+        named: defaultdict[str, list[Call]] = defaultdict(list)
+        for call in self.unanswered:
+            (named[call.id] if call.id else unnamed[call.scope]).append(call)
+        taken: set[int] = set()
         for orphan in [o for o in self.orphans if o.id]:
-            unnamed = [c for c in self.unanswered if not c.id and c.scope == orphan.scope]
-            if len(unnamed) == 1 and unnamed[0].place.start < orphan.place.start:
-                self.nameless.append((orphan, unnamed[0]))
-                self.orphans.remove(orphan)
-                self.unanswered.remove(unnamed[0])
+            waiting, into = unnamed[orphan.scope], self.nameless
+            if len(waiting) != 1 or waiting[0].place.start >= orphan.place.start:
+                waiting, into = named[orphan.id], self.displaced
+                waiting = [c for c in waiting if c.place.start > orphan.place.start][:1]
+            for call in waiting:
+                into.append((orphan, call))
+                (named[call.id] if call.id else unnamed[call.scope]).remove(call)
+                taken |= {id(orphan), id(call)}
+        self._leave_out(taken)
+
+    def _leave_out(self, taken: set[int]) -> None:
+        self.orphans = [o for o in self.orphans if id(o) not in taken]
+        self.unanswered = [c for c in self.unanswered if id(c) not in taken]
+
+    def _match_twins(self) -> None:
+        """A second result under the id of two calls is that of the second call."""
+        again: defaultdict[tuple[str, str], list[Call]] = defaultdict(list)
+        for call, _ in reversed(self.twins):
+            again[call.scope, call.id].append(call)
+        rest = []
+        for result, first in self.duplicates:
+            waiting = again.get((result.scope, result.id))
+            if waiting:
+                waiting.pop().result = result
+            else:
+                rest.append((result, first))
+        self.duplicates = rest
+
+    def match_left(self, near: Callable[[Result, Call], bool]) -> None:
+        """Pair the one call and the one result that are left of a turn, whatever their ids.
+
+        They must stand directly behind each other; else, or where more are left, nobody can
+        tell. `near` says of a result and the call above it whether they can be of one turn.
+        """
+        twins = [call for call, _ in self.twins if call.result is None]
+        unanswered = [c for c in self.unanswered if c.id and not c.server]
+        waiting: defaultdict[tuple[str, int], list[Call]] = defaultdict(list)
+        for call in sorted([*unanswered, *twins], key=lambda call: call.place.start):
+            waiting[call.scope, call.block.turn].append(call)
+        left: defaultdict[tuple[str, int], list[Result]] = defaultdict(list)
+        for orphan in self.orphans:
+            key = (orphan.scope, orphan.turn)
+            if not orphan.id or orphan.server or orphan.placeholder or key not in waiting:
                 continue
-            for call in self.unanswered:
-                if call.id == orphan.id and call.place.start > orphan.place.start:
-                    self.displaced.append((orphan, call))
-                    self.orphans.remove(orphan)
-                    self.unanswered.remove(call)
-                    break
+            at = bisect_left(waiting[key], orphan.place.start, key=lambda call: call.place.start)
+            if at and near(orphan, waiting[key][at - 1]):
+                left[key].append(orphan)
+        taken: set[int] = set()
+        for key, results in left.items():
+            calls = [c for c in waiting[key] if c.place.start < results[-1].place.start]
+            taken |= {id(one) for one in (*calls, *results)}
+            if not len(calls) == len(results) == 1 or results[0].block is not calls[0].block:
+                self.undecided += [*calls, *results]
+                self.twins = [pair for pair in self.twins if id(pair[0]) not in taken]
+            elif calls[0] in twins:
+                calls[0].result = results[0]
+            else:
+                self.nameless.append((results[0], calls[0]))
+        self._leave_out(taken)
 
     def _match_nameless(self) -> None:
         """Results without an id belong to calls above them that nobody else answered."""
@@ -194,9 +261,7 @@ class Pairing:
                 self.nameless.append((results[0], calls[0]))
             else:
                 self.undecided += [*calls, *results]
-            taken = {id(one) for one in (*calls, *results)}
-            self.orphans = [o for o in self.orphans if id(o) not in taken]
-            self.unanswered = [c for c in self.unanswered if id(c) not in taken]
+            self._leave_out({id(one) for one in (*calls, *results)})
 
     def _close_block(self) -> None:
         """Another message: where results must follow directly, they can only come late now."""
@@ -241,7 +306,9 @@ class Pairing:
             if self._is_late(result, call):
                 self.displaced.append((result, call))
             elif self._mode == "next" and not result.server:
-                call.block.last = result.place
+                block, begins = call.block, call.place.start
+                block.since = begins if block.last is None else min(block.since, begins)
+                block.last = result.place
             self._answer(key, result)
             call.result = result
         elif key in self._late and not result.server:
@@ -256,6 +323,19 @@ class Pairing:
             self._early[key] = result
         else:
             self.orphans.append(result)
+
+    def _result_of(
+        self, event: ToolResult, record: Record, meaning: Meaning, row: int, *, alone: bool
+    ) -> Result:
+        place = Place(record.line, record.start, record.end, event.pointer)
+        scope = meaning.scope or meaning.run
+        # In the model's own message no result can stand.
+        block = None if self._mode == "next" and self._role == "assistant" else self._block
+        turn = self._prompted
+        if self._adjacent:
+            turn = block.turn if block is not None else -1
+        more = (event.server, event.placeholder, block, turn)
+        return Result(event.id, place, scope, row, alone, *more)
 
     def _is_late(self, result: Result, call: Call) -> bool:
         """Whether something was said between a call and its result."""
@@ -285,14 +365,6 @@ def _call(event: ToolCall, record: Record, meaning: Meaning, row: int, block: Bl
     place = Place(record.line, record.start, record.end, event.pointer)
     scope = meaning.scope or meaning.run
     return Call(event.id, event.name, place, meaning.turn, scope, row, event.server, block)
-
-
-def _result(event: ToolResult, record: Record, meaning: Meaning, row: int) -> Result:
-    place = Place(record.line, record.start, record.end, event.pointer)
-    blocks = sum(type(e) is ToolResult for e in meaning.events)
-    alone = blocks == 1 and not _has_words(meaning)
-    scope = meaning.scope or meaning.run
-    return Result(event.id, place, scope, row, alone, event.server, event.placeholder)
 
 
 def _has_words(meaning: Meaning) -> bool:

@@ -44,6 +44,7 @@ class Session:
         self._linear = _Linear()
         self._leaf: str | None = None
         self._leaf_row = -1
+        self._read_again: tuple[tuple[int, int], dict[str, Any]] = ((-1, -1), {})
 
     def read(self) -> Iterator[tuple[Record, Meaning | None]]:
         """The records with their meaning, None for fragments; builds the session on the way."""
@@ -132,7 +133,14 @@ class Session:
         return bool(self.graph.live[row])
 
     def value(self, place: Place) -> dict[str, Any]:
-        """The decoded record at a place, read again."""
+        """The decoded record at a place, read again; it is not to be changed."""
+        # One record can have thousands of findings, and each asks for it.
+        span = (place.start, place.end)
+        if self._read_again[0] != span:
+            self._read_again = (span, self._decoded(place))
+        return self._read_again[1]
+
+    def _decoded(self, place: Place) -> dict[str, Any]:
         raw = self.source.read(place.start, place.end)
         try:
             value = decode(raw)
