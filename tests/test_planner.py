@@ -6,7 +6,6 @@ import pytest
 
 from sesstool.checks.context import Options
 from sesstool.errors import WriteError
-from sesstool.findings import Applicability
 from sesstool.repair import planner
 from tests.conftest import (
     CALL,
@@ -547,15 +546,19 @@ def test_a_lost_message_is_answered_behind_its_calls(found, ids):
 
 
 def test_a_result_with_the_id_of_no_call():
-    """The only one that is left of a turn belongs to the only call; of two nobody can tell."""
+    """It belongs to the only call left where one message answers the turn, or damage shows."""
     calls = says_with(use("a"), use("c"))
     made = mend(jsonl(said("user"), calls, said("user", [told("a"), told("b", "real")])))
     assert made == jsonl(said("user"), calls, said("user", [told("a"), told("c", "real")]))
-    before = jsonl(said("user"), calls, said("user", [told("x"), told("b", "real")]))
-    assert mend(before) == before
-    found = look(before).findings
-    assert [f.code for f in found] == ["T401", "T401", "T409", "T409"]
-    assert {f.fix.applicability for f in found} == {Applicability.MANUAL}
+    right = [asks("call_lamp"), tells("call_lamp", "real"), said("user")]
+    assert loads(mend(jsonl(right[0], tells("call_l\ufffdmp", "real"), right[2]))) == right
+
+
+def test_halves_of_two_turns_are_no_pair():
+    """A result and the call behind it are lost: what is left is not taken for one."""
+    made = loads(mend(jsonl(said("user"), asks("call_1"), tells("call_2", "two"), said("user"))))
+    assert [r.get("tool_call_id") for r in made] == [None, None, "call_1", None]
+    assert "two" not in made[2]["content"]
 
 
 def test_the_second_of_two_calls_gets_the_id_of_the_only_result_left():

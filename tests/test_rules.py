@@ -418,7 +418,11 @@ PAIRS = [
         ants(TWO, BOTH, said("user")),
     ),
     # OpenAI chat.
-    Pair("T409", jsonl(asks("a"), tells("b")), jsonl({"system": "x"}, asks("a"), tells("a"))),
+    Pair(
+        "T409",
+        jsonl(asks("call_lamp"), tells("call_l\ufffdmp")),
+        jsonl({"system": "x"}, asks("a"), tells("a")),
+    ),
     Pair(
         "S301",
         jsonl(asks("a") | {"tool_calls": [{"id": "a"}]}, tells("a")),

@@ -187,7 +187,7 @@ def nameless_result(context: Context, result: Result, call: Call) -> Finding:
     """A call or its result has no id, or one that is no other's.
 
     Finds: A result without a call id where exactly one call is open, or the reverse. A result
-        that names no call, directly behind the only call of the turn that has none.
+        whose id, or whose call's, shows damage and is else the same.
     Matters: Providers refuse the request; agents leave both out.
     Example: `{"role":"tool","content":"…"}` without `tool_call_id`.
     Repair: Safe: it gets the id of the only one that it can belong to. Where several are left,

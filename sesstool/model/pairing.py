@@ -6,9 +6,9 @@ now, and what was answered last under an id. A call that was answered costs thre
 
 from __future__ import annotations
 
+import re
 from array import array
-from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +16,11 @@ from typing import Literal
 from sesstool.formats.base import Place
 from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
 from sesstool.records.recover import Record
+
+# What stands in no id that an agent or a provider made.
+_ODD = re.compile(r"[^\w.:|-]|\ufffd")
+# How many characters of an id damage may change, and among how many calls its own is looked for.
+_DAMAGED, _FEW = 3, 16
 
 
 @dataclass(slots=True)
@@ -214,35 +219,41 @@ class Pairing:
         self.duplicates = rest
 
     def match_left(self, near: Callable[[Result, Call], bool]) -> None:
-        """Pair the one call and the one result that are left of a turn, whatever their ids.
+        """Pair a call and a result of one block whose ids went apart, where that can be seen.
 
-        They must stand directly behind each other; else, or where more are left, nobody can
-        tell. `near` says of a result and the call above it whether they can be of one turn.
+        The call's id is that of another call beside it, or damage shows in one of the two ids, or
+        one message holds the block's other results and this one, and nothing else is left.
+        `near` says of a result and the call above it whether they can be of one turn.
         """
-        twins = [call for call, _ in self.twins if call.result is None]
-        unanswered = [c for c in self.unanswered if c.id and not c.server]
-        waiting: defaultdict[tuple[str, int], list[Call]] = defaultdict(list)
-        for call in sorted([*unanswered, *twins], key=lambda call: call.place.start):
-            waiting[call.scope, call.block.turn].append(call)
-        left: defaultdict[tuple[str, int], list[Result]] = defaultdict(list)
-        for orphan in self.orphans:
-            key = (orphan.scope, orphan.turn)
-            if not orphan.id or orphan.server or orphan.placeholder or key not in waiting:
-                continue
-            at = bisect_left(waiting[key], orphan.place.start, key=lambda call: call.place.start)
-            if at and near(orphan, waiting[key][at - 1]):
-                left[key].append(orphan)
+        twins = {id(call) for call, _ in self.twins if call.result is None}
+        waiting: defaultdict[int, list[Call]] = defaultdict(list)
+        for call in [*self.unanswered, *(call for call, _ in self.twins if id(call) in twins)]:
+            if call.id and not call.server:
+                waiting[id(call.block)].append(call)
+        left = Counter(id(orphan.block) for orphan in self.orphans)
         taken: set[int] = set()
-        for key, results in left.items():
-            calls = [c for c in waiting[key] if c.place.start < results[-1].place.start]
-            taken |= {id(one) for one in (*calls, *results)}
-            if not len(calls) == len(results) == 1 or results[0].block is not calls[0].block:
-                self.undecided += [*calls, *results]
-                self.twins = [pair for pair in self.twins if id(pair[0]) not in taken]
-            elif calls[0] in twins:
-                calls[0].result = results[0]
+        for orphan in self.orphans:
+            calls = waiting.get(id(orphan.block), []) if orphan.block is not None else []
+            if not orphan.id or orphan.server or orphan.placeholder or len(calls) > _FEW:
+                continue
+            alone = len(calls) == left[id(orphan.block)] == 1
+            calls = [
+                c
+                for c in calls
+                if id(c) not in taken
+                and (
+                    id(c) in twins
+                    or _mangled(c.id, orphan.id)
+                    or (alone and c.block.last and c.block.last.start == orphan.place.start)
+                )
+            ]
+            if len(calls) != 1 or not near(orphan, calls[0]):
+                continue
+            taken |= {id(orphan), id(calls[0])}
+            if id(calls[0]) in twins:
+                calls[0].result = orphan
             else:
-                self.nameless.append((results[0], calls[0]))
+                self.nameless.append((orphan, calls[0]))
         self._leave_out(taken)
 
     def _match_nameless(self) -> None:
@@ -365,6 +376,19 @@ def _call(event: ToolCall, record: Record, meaning: Meaning, row: int, block: Bl
     place = Place(record.line, record.start, record.end, event.pointer)
     scope = meaning.scope or meaning.run
     return Call(event.id, event.name, place, meaning.turn, scope, row, event.server, block)
+
+
+def _mangled(one: str, other: str) -> bool:
+    """Whether two ids were one before a few bytes of one of them were damaged."""
+    same = _alike(one, other) + _alike(one[::-1], other[::-1])
+    damaged = bool(_ODD.search(one + other))
+    return damaged and same >= max(len(one), len(other)) - _DAMAGED
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _has_words(meaning: Meaning) -> bool:
