@@ -102,7 +102,7 @@ def command(
             if isinstance(report, SesstoolError):
                 codes.append(tell(shared, report))
                 continue
-            report = _wanted(report, select, ignore)  # noqa: PLW2901
+            report = _wanted(report, select, ignore)  # noqa: PLW2901 - what is not wanted is gone
             totals.add(report)
             reporter.file(report, snippets(path))
             if not exit_zero and any(report.count(s) for s in _FAILING[fail_on]):
