@@ -12,7 +12,7 @@ import pytest
 from sesstool.records.edits import EditSet
 from sesstool.records.heal import Kind
 from sesstool.records.recover import records, utf16
-from tests.conftest import Memory, dump, jsonl, prompt, said, talk
+from tests.conftest import Memory, dump, jsonl, loads, prompt, said, talk
 
 ONE, TWO, THREE = (said("user", w) for w in ("one", 'two {not} a "record"', '{"role":"user"}'))
 A, B, C = map(dump, (ONE, TWO, THREE))
@@ -129,6 +129,14 @@ def test_inner_objects_of_a_beheaded_line_are_no_records():
     cut = b'"x"],"edits":[{"type":"clear","keep":"all"}],"effort":{"type":"none"},"n":1}\n'
     kinds, values, left = scan(data + cut)
     assert (kinds, len(values), left) == ([Kind.NOISE], 3, data)
+
+
+def test_a_record_behind_noise_in_an_array():
+    """The comma behind it is that of the array of records."""
+    data = b"[\n" + A + b",\nWARN 9 % " + B + b",\n" + C + b"\n]\n"
+    _, values, left = scan(data)
+    assert [dump(v) for v in values] == [A, B, C]
+    assert loads(left) == values
 
 
 def test_json_in_a_string_is_no_record():
