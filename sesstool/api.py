@@ -98,7 +98,7 @@ def find(names: Iterable[str]) -> Iterator[Path | str]:
             raise UsageError("a path is empty", hint="give a path; . is this folder")
         if name == "-":
             yield name
-        elif os.path.isdir(name):  # noqa: PTH112 - see above
+        elif os.path.isdir(name):  # noqa: PTH112 - Path.is_dir may raise
             inside = sorted(p for p in path.rglob("*") if p.name.endswith(_SUFFIXES))
             if not inside:
                 raise InputError(f"{name} holds no session file", hint="sessions end in .jsonl")

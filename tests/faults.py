@@ -1,14 +1,21 @@
-"""Makes the n-th call that changes a file system fail, in a process of its own."""
+"""Makes the n-th call that changes a file system fail, in a process of its own.
+
+And the sessions and commands that this is done to.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+import stat
 import sys
 import traceback
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+
+from sesstool.cli.main import run
+from tests.conftest import answer, jsonl, prompt, use
 
 _CHANGING = (
     *("open", "write", "ftruncate", "fsync", "replace", "rename", "link", "unlink", "rmdir"),
@@ -104,3 +111,30 @@ def at_call(step: int, fault: Fault) -> Callable[[], None]:
             setattr(os, name, wrapped(name, getattr(os, name)))
 
     return prepare
+
+
+MTIME = 1_700_000_000_123_456_789
+SESSIONS = {
+    "cut": jsonl(prompt(1, None), answer(2, 1)) + b'{"cut',
+    "append": jsonl(prompt(1, None), answer(2, 1, use("a"))),
+    "middle": jsonl(prompt(1, None), b"\0\0\0", answer(2, 1)) + b'{"cut',
+}
+
+
+def make(folder, name):
+    """A damaged session, in a folder where nothing was killed yet."""
+    path = folder / f"{name}.jsonl"
+    path.write_bytes(SESSIONS[name])
+    path.chmod(0o640)
+    os.utime(path, ns=(MTIME, MTIME))
+    return path
+
+
+def look(path):
+    """The bytes, mode and mtime of a file."""
+    now = path.stat()
+    return path.read_bytes(), stat.S_IMODE(now.st_mode), now.st_mtime_ns
+
+
+def command(*arguments):
+    return lambda: run(list(map(str, arguments)))

@@ -6,7 +6,6 @@ import errno
 import os
 import resource
 import shutil
-import stat
 import subprocess
 from functools import partial
 
@@ -14,17 +13,9 @@ import pytest
 
 from sesstool import api
 from sesstool.audit import log
-from sesstool.cli.main import run
 from sesstool.records import undo
-from tests.conftest import answer, jsonl, prompt, use
-from tests.faults import at_call, error, forked
+from tests.faults import SESSIONS, at_call, command, error, forked, look, make
 
-MTIME = 1_700_000_000_123_456_789
-SESSIONS = {
-    "cut": jsonl(prompt(1, None), answer(2, 1)) + b'{"cut',
-    "append": jsonl(prompt(1, None), answer(2, 1, use("a"))),
-    "middle": jsonl(prompt(1, None), b"\0\0\0", answer(2, 1)) + b'{"cut',
-}
 sessions = pytest.mark.parametrize("name", SESSIONS)
 
 
@@ -34,24 +25,6 @@ def folder(tmp_path, monkeypatch):
     folder = tmp_path / "sessions"
     folder.mkdir()
     return folder
-
-
-def make(folder, name):
-    path = folder / f"{name}.jsonl"
-    path.write_bytes(SESSIONS[name])
-    path.chmod(0o640)
-    os.utime(path, ns=(MTIME, MTIME))
-    return path
-
-
-def look(path):
-    """The bytes, mode and mtime of a file."""
-    now = path.stat()
-    return path.read_bytes(), stat.S_IMODE(now.st_mode), now.st_mtime_ns
-
-
-def command(*arguments):
-    return lambda: run(list(map(str, arguments)))
 
 
 def is_told(code, words, now, before, after):

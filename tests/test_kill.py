@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import subprocess
 import sys
 from collections import Counter
@@ -14,17 +13,9 @@ import pytest
 
 from sesstool import api
 from sesstool.audit import log
-from sesstool.cli.main import run
 from sesstool.records import undo
-from tests.conftest import answer, jsonl, prompt, use
-from tests.faults import at_call, forked, kill
+from tests.faults import SESSIONS, at_call, command, forked, kill, look, make
 
-MTIME = 1_700_000_000_123_456_789
-SESSIONS = {
-    "cut": jsonl(prompt(1, None), answer(2, 1)) + b'{"cut',
-    "append": jsonl(prompt(1, None), answer(2, 1, use("a"))),
-    "middle": jsonl(prompt(1, None), b"\0\0\0", answer(2, 1)) + b'{"cut',
-}
 sessions = pytest.mark.parametrize("name", SESSIONS)
 
 
@@ -35,25 +26,6 @@ def folder(tmp_path, monkeypatch):
     folder = tmp_path / "sessions"
     folder.mkdir()
     return folder
-
-
-def make(folder, name):
-    """A damaged session, in a folder where nothing was killed yet."""
-    path = folder / f"{name}.jsonl"
-    path.write_bytes(SESSIONS[name])
-    path.chmod(0o640)
-    os.utime(path, ns=(MTIME, MTIME))
-    return path
-
-
-def look(path):
-    """The bytes, mode and mtime of a file."""
-    now = path.stat()
-    return path.read_bytes(), stat.S_IMODE(now.st_mode), now.st_mtime_ns
-
-
-def command(*arguments):
-    return lambda: run(list(map(str, arguments)))
 
 
 def mended(path):

@@ -167,8 +167,9 @@ def _open_streams() -> None:
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # The lowest number that is free is that of the stream.
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+            # The lowest number that is free is that of the stream, which stays open to the end.
+            # pathlib would cost start-up time.
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - see above
 
 
 def _invoke(arguments: list[str]) -> int:

@@ -102,10 +102,10 @@ def command(
             if isinstance(report, SesstoolError):
                 codes.append(tell(shared, report))
                 continue
-            report = _wanted(report, select, ignore)  # noqa: PLW2901 - what is not wanted is gone
-            totals.add(report)
-            reporter.file(report, snippets(path))
-            if not exit_zero and any(report.count(s) for s in _FAILING[fail_on]):
+            shown = _wanted(report, select, ignore)
+            totals.add(shown)
+            reporter.file(shown, snippets(path))
+            if not exit_zero and any(shown.count(s) for s in _FAILING[fail_on]):
                 codes.append(1)
         reporter.close(totals)
         if statistics and shared.output_format in ("text", "concise"):
