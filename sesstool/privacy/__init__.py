@@ -1,0 +1,1 @@
+"""Secrets and personal data: finding them, taking them out, and proving that they are gone."""

@@ -1,0 +1,163 @@
+"""The detection rules: TOML files, each rule with examples that the tests run.
+
+A rule file holds `[[rule]]` tables:
+
+    id           its name, kebab-case, unique
+    group        "secret" or "personal"
+    kind         what a stand-in calls the value: TOKEN, PASSWORD, EMAIL, …
+    title        what it finds, in words
+    confidence   0 to 1: which of two overlapping matches wins, and what the report says
+    regex        RE2 over the bytes of UTF-8 text, ASCII classes; the value is the group named
+                 `value`, else the whole match
+    anchors      lower-case ASCII literals, one of which stands in every match in any case; a rule
+                 without is tried on every text, which is slow
+    boundary     what must not stand beside the value: "token" a character of [A-Za-z0-9_-],
+                 "word" a letter, digit or underscore, "digits" a digit, "none" anything may
+    validate     names of `validators.CHECKS`, with an argument behind a colon; all must hold
+    context      lower-case words, one of which must stand near before the value
+    rotate       where such a secret is revoked, "" where that is not known
+    joined       whether it may be looked for across a line wrap
+    examples, counter_examples
+                 texts; `<CLASS:N>` stands for N characters of a class (see `expand`), so that no
+                 file holds what looks like a credential. In an example, `{{…}}` marks the value
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import string
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from typing import Any, Literal
+
+import re2
+
+from sesstool.errors import UsageError
+
+_OPTIONS = re2.Options()
+# Bytes, not characters: any bytes are text, and offsets need no translation.
+_OPTIONS.encoding = re2.Options.Encoding.LATIN1
+_OPTIONS.log_errors = False
+_CLASSES = {
+    "alnum": string.ascii_letters + string.digits,
+    "alpha": string.ascii_letters,
+    "base32": string.ascii_uppercase + "234567",
+    "base58": "".join(c for c in string.ascii_letters + string.digits if c not in "0OIl"),
+    "base64": string.ascii_letters + string.digits + "+/",
+    "base64url": string.ascii_letters + string.digits + "-_",
+    "digit": string.digits,
+    "hex": string.digits + "abcdef",
+    "HEX": string.digits + "ABCDEF",
+    "lower": string.ascii_lowercase,
+    "lowernum": string.ascii_lowercase + string.digits,
+    "upper": string.ascii_uppercase,
+    "uppernum": string.ascii_uppercase + string.digits,
+}
+_RUN = re.compile(r"<(\w+):(\d+)>")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule; see the module for what its members mean."""
+
+    id: str
+    group: Literal["secret", "personal"]
+    kind: str
+    title: str
+    confidence: float
+    regex: str
+    anchors: tuple[str, ...] = ()
+    boundary: Literal["token", "word", "digits", "none"] = "token"
+    validate: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    rotate: str = ""
+    joined: bool = False
+    examples: tuple[str, ...] = ()
+    counter_examples: tuple[str, ...] = ()
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The expression. Raises UsageError where it is none."""
+        return compiled(self.regex, f"the rule {self.id}")
+
+    @cached_property
+    def value_group(self) -> int:
+        """The number of the group that holds the value."""
+        return int(self.compiled.groupindex.get(b"value", 0))
+
+
+def compiled(regex: str, name: str) -> Any:
+    """An RE2 expression over bytes. Raises UsageError."""
+    try:
+        return re2.compile(regex.encode(), _OPTIONS)
+    except re2.error as error:
+        raise UsageError(
+            f"{name} has no valid regular expression",
+            hint="the syntax is RE2's: no look-around, no back references",
+        ) from error
+
+
+def shipped() -> tuple[Rule, ...]:
+    """The rules that sesstool ships."""
+    folder = resources.files("sesstool.privacy").joinpath("rules")
+    files = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
+    return tuple(rule for f in files for rule in loads(f.read_text(encoding="utf-8"), f.name))
+
+
+def loads(text: str, name: str) -> Iterator[Rule]:
+    """The rules in the text of a rule file. Raises UsageError."""
+    hint = "sesstool schema redaction-rules prints what a rule file may hold"
+    try:
+        tables = tomllib.loads(text).get("rule", [])
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{name} is no TOML: {_place(error)}", hint) from error
+    for table in tables:
+        values = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
+        try:
+            yield Rule(**values)
+        except TypeError as error:
+            raise UsageError(
+                f"a rule of {name} lacks a member, or has one too many", hint
+            ) from error
+
+
+def digest(rules: Iterable[Rule]) -> str:
+    """A name for a set of rules: the same for the same rules only."""
+    return hashlib.sha256(repr(sorted(rules, key=lambda r: r.id)).encode()).hexdigest()[:16]
+
+
+def expand(example: str, seed: str) -> tuple[str, list[tuple[int, int]]]:
+    """An example as text, and the spans of the values marked in it, in characters.
+
+    The runs are drawn from a stream that the seed alone decides.
+    """
+    stream = _letters(seed)
+    text = _RUN.sub(lambda m: "".join(_pick(stream, m[1]) for _ in range(int(m[2]))), example)
+    spans = []
+    while (start := text.find("{{")) >= 0:
+        end = text.index("}}", start)
+        text = text[:start] + text[start + 2 : end] + text[end + 2 :]
+        spans.append((start, end - 2))
+    return text, spans
+
+
+def _letters(seed: str) -> Iterator[int]:
+    number = 0
+    while True:
+        yield from hashlib.sha256(f"{seed}:{number}".encode()).digest()
+        number += 1
+
+
+def _pick(stream: Iterator[int], name: str) -> str:
+    letters = _CLASSES[name]
+    return letters[next(stream) % len(letters)]
+
+
+def _place(error: tomllib.TOMLDecodeError) -> str:
+    # Python 3.11 has the place in the message only.
+    found = re.search(r"line \d+, column \d+", str(error))
+    return found[0] if found else "at its end"
