@@ -116,7 +116,8 @@ def loads(text: str, name: str) -> Iterator[Rule]:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name} is no TOML: {_place(error)}", hint) from error
     for table in tables:
-        values = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
+        values: dict[str, Any] = dict(table)
+        values |= {key: tuple(v) for key, v in table.items() if isinstance(v, list)}
         try:
             yield Rule(**values)
         except TypeError as error:
