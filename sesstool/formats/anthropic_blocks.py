@@ -13,6 +13,16 @@ from sesstool.formats.events import Event, Thinking, ToolCall, ToolResult
 from sesstool.formats.wording import answer_text, is_placeholder
 from sesstool.records.jsonspan import dumps
 
+MESSAGE_FROZEN = """
+    role id type model stop_reason stop_sequence usage.**
+    content.type content.id content.tool_use_id content.name content.caller.** content.is_error
+    content.source.type content.source.media_type content.content.type
+    content.content.source.type content.content.source.media_type content.content.tool_name
+"""
+MESSAGE_OPAQUE = """
+    content.signature content.data content.source.data content.content.source.data
+"""
+"""The fields of a message that are no plain text, see `fields_of`."""
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _OWN = _CALLS | {"tool_result", "thinking", "redacted_thinking"}
 # Base64; of the alphabet that words are made of too, only what is no word.

@@ -11,8 +11,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sesstool.formats.anthropic_blocks import block_event, is_block, result_block
-from sesstool.formats.base import ASKING, Format, Question, Score, blocks, mapping, share, text
+from sesstool.formats.anthropic_blocks import (
+    MESSAGE_FROZEN,
+    MESSAGE_OPAQUE,
+    block_event,
+    is_block,
+    result_block,
+)
+from sesstool.formats.base import (
+    ASKING,
+    Format,
+    Question,
+    Score,
+    blocks,
+    fields_of,
+    mapping,
+    share,
+    text,
+)
 from sesstool.formats.events import Event, Meaning, Message, Meta, ToolResult
 
 _ROLES = frozenset({"user", "assistant", "system"})
@@ -25,6 +41,7 @@ _FOREIGN = frozenset(
 class AnthropicMessages(Format):
     """See the module."""
 
+    fields = fields_of(MESSAGE_FROZEN, MESSAGE_OPAQUE, "", "messages.")
     name = "anthropic-messages"
     title = "Anthropic messages"
     schema = "anthropic-messages"

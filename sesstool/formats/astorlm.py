@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from sesstool.formats.anthropic_blocks import block_event, result_block
+from sesstool.formats.anthropic_blocks import (
+    MESSAGE_FROZEN,
+    MESSAGE_OPAQUE,
+    block_event,
+    result_block,
+)
 from sesstool.formats.base import (
     Fault,
     Format,
@@ -23,6 +28,7 @@ from sesstool.formats.base import (
     Score,
     Tracker,
     blocks,
+    fields_of,
     mapping,
     share,
     text,
@@ -62,6 +68,7 @@ _READABLE = frozenset(
 class AstorLM(Format):
     """See the module."""
 
+    fields = fields_of(MESSAGE_FROZEN, MESSAGE_OPAQUE)
     name = "astorlm"
     title = "astorLM"
     schema = "astorlm"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -116,6 +117,19 @@ class Tracker:
         return -1
 
 
+class Field(Enum):
+    """What a redaction may do with a field.
+
+    FROZEN fields link records, or tell programs what stands there: they stay as they are, and a
+    value in one is reported. OPAQUE ones hold what cannot be looked into: ciphertext, signatures,
+    pictures. All others are TEXT.
+    """
+
+    TEXT = "text"
+    FROZEN = "frozen"
+    OPAQUE = "opaque"
+
+
 class SideFile(NamedTuple):
     """A file that an agent draws from a session; `fate` is what a change of the session means."""
 
@@ -172,7 +186,8 @@ class Format(ABC):
     `strict_path` says that a resume sends the way from the last record to the root, with nothing
     that hangs beside it, and stops where a parent is missing; results then hang from each other,
     not each from its own call. `keep_key` is the member in which a compaction names the first
-    record that it keeps.
+    record that it keeps. `fields` tells what is not plain text, by the keys on the way to it with
+    dots between them (indexes of lists left out); `.**` at the end stands for all below.
     """
 
     name = ""
@@ -189,6 +204,7 @@ class Format(ABC):
     parent_key = ""
     strict_path = False
     keep_key = ""
+    fields: Mapping[str, Field] = {}
     pairing: Literal["direct", "next", "turn", "order"] = "order"
     repairable = True
     waits: frozenset[str] = frozenset()
@@ -274,6 +290,18 @@ class Format(ABC):
     def empty_is_sound(self, path: Path) -> bool:
         """Whether the agent itself leaves files of this name empty."""
         return False
+
+
+def fields_of(frozen: str, opaque: str, *holders: str) -> dict[str, Field]:
+    """A table for `Format.fields` of two lists of names with white space between them.
+
+    Each holds at the top of a record, or below each of the `holders` ("" is the top).
+    """
+    table: dict[str, Field] = {}
+    for holder in holders or ("",):
+        table |= {holder + name: Field.FROZEN for name in frozen.split()}
+        table |= {holder + name: Field.OPAQUE for name in opaque.split()}
+    return table
 
 
 def share(values: Sequence[dict[str, Any]], matches: Iterable[bool]) -> int:

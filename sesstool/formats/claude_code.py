@@ -16,7 +16,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from sesstool.formats.anthropic_blocks import block_event
+from sesstool.formats.anthropic_blocks import MESSAGE_FROZEN, MESSAGE_OPAQUE, block_event
 from sesstool.formats.base import (
     Fault,
     Format,
@@ -26,6 +26,7 @@ from sesstool.formats.base import (
     SideFile,
     Tracker,
     blocks,
+    fields_of,
     mapping,
     share,
     text,
@@ -65,6 +66,20 @@ _COPIED = (
     "agentId",
     "slug",
 )
+_FROZEN = """
+    type subtype uuid parentUuid logicalParentUuid leafUuid sessionId session_id messageId
+    requestId requestSessionId timestamp version userType entrypoint sessionKind agentId level
+    promptId promptSource sourceToolAssistantUUID sourceToolUseID toolUseID parentToolUseID
+    permissionMode interruptedMessageId supersedesUuids retractedMessageUuids snapshotMessageId
+    operation explicit cutUuid forkedFrom.** compactMetadata.** microcompactMetadata.**
+    origin.kind attachment.type snapshot.messageId snapshot.timestamp data.type effort
+    toolUseResult.type toolUseResult.agentId toolUseResult.usage.** toolUseResult.status
+    data.message.type data.message.uuid data.message.timestamp data.message.requestId
+"""
+_OPAQUE = """
+    toolUseResult.file.base64 toolUseResult.source.data toolUseResult.content.source.data
+    attachment.content.file.base64 attachment.prompt.source.data
+"""
 # Types that 2.1.332 knows and that are no part of the chain; others are named as unknown.
 _KNOWN_META = frozenset(
     [
@@ -123,6 +138,9 @@ _KNOWN_META = frozenset(
 class ClaudeCode(Format):
     """See the module."""
 
+    fields = fields_of(_FROZEN, _OPAQUE) | fields_of(
+        MESSAGE_FROZEN, MESSAGE_OPAQUE, "message.", "data.message.message."
+    )
     name = "claude-code"
     title = "Claude Code"
     schema = "claude-code"

@@ -23,6 +23,7 @@ from sesstool.formats.base import (
     SideFile,
     Tracker,
     blocks,
+    fields_of,
     mapping,
     share,
     text,
@@ -38,7 +39,14 @@ from sesstool.formats.events import (
     Thinking,
     Unknown,
 )
-from sesstool.formats.responses_items import ITEMS, answer_item, cipher_fault, item_events
+from sesstool.formats.responses_items import (
+    ITEM_FROZEN,
+    ITEM_OPAQUE,
+    ITEMS,
+    answer_item,
+    cipher_fault,
+    item_events,
+)
 from sesstool.records.jsonspan import dumps
 from sesstool.records.live import lock_is_held
 
@@ -58,9 +66,25 @@ _ENVELOPE_TYPES = frozenset(
 _FILE_ID = re.compile(r"rollout-.*?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl")
 
 
+_FROZEN = """
+    timestamp ordinal record_type payload.timestamp payload.turn_id payload.thread_id
+    payload.session_id payload.root_turn_id payload.sender_thread_id payload.forked_from_id
+    payload.parent_thread_id payload.history_base.** payload.history_mode payload.model
+    payload.model_provider payload.originator payload.cli_version payload.source
+    payload.thread_source payload.approval_policy payload.effort payload.info.**
+    payload.rate_limits.** payload.git.commit_hash payload.replacement_history.ghost_commit.**
+    payload.ghost_commit.** payload.context_window.** payload.target_item_id
+    payload.started_at payload.started_at_ms payload.completed_at payload.completed_at_ms
+    payload.time_to_first_token_ms payload.duration.** payload.duration_ms
+"""
+
+
 class Codex(Format):
     """See the module."""
 
+    fields = fields_of(_FROZEN, "payload.images") | fields_of(
+        ITEM_FROZEN, ITEM_OPAQUE, "", "payload.", "payload.replacement_history.", "payload.item."
+    )
     name = "codex"
     title = "Codex"
     schema = "codex"

@@ -27,6 +27,7 @@ from sesstool.formats.base import (
     Tracker,
     argument_fault,
     blocks,
+    fields_of,
     mapping,
     share,
     text,
@@ -61,9 +62,20 @@ _READABLE = frozenset(
 )
 
 
+_FROZEN = """
+    event_id timestamp session_id run_id step event_type schema_version reference_id
+    payload.role payload.tool_name payload.tool_call_id payload.status payload.to_state
+    payload.from_state payload.metadata.action_type payload.metadata.tool_calls.id
+    payload.metadata.tool_calls.name payload.metadata.tool_name payload.metadata.tool_call_id
+    payload.checkpoint_id payload.created_at payload.source_message_count
+    payload.retain_start_idx payload.messages_compacted payload.details.checkpoint_id
+"""
+
+
 class MyCodeAgent(Format):
     """See the module."""
 
+    fields = fields_of(_FROZEN, "")
     name = "mycodeagent"
     title = "MyCodeAgent"
     schema = "mycodeagent"

@@ -19,6 +19,7 @@ from sesstool.formats.base import (
     Score,
     argument_fault,
     blocks,
+    fields_of,
     mapping,
     share,
     text,
@@ -35,9 +36,17 @@ _FOREIGN_KEYS = frozenset(
 _FOREIGN_BLOCKS = frozenset({"toolCall", "input_image", "input_text", "output_text"})
 
 
+_FROZEN = """
+    role id tool_call_id tool_calls.id tool_calls.type tool_calls.function.name function_call.name
+    content.type content.image_url.detail content.input_audio.format model finish_reason usage.**
+"""
+_OPAQUE = "content.image_url.url content.input_audio.data content.file.file_data"
+
+
 class OpenAIChat(Format):
     """See the module."""
 
+    fields = fields_of(_FROZEN, _OPAQUE, "", "messages.")
     name = "openai-chat"
     title = "OpenAI chat"
     schema = "openai-chat"

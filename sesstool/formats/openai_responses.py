@@ -20,12 +20,20 @@ from sesstool.formats.base import (
     Score,
     Tracker,
     blocks,
+    fields_of,
     mapping,
     share,
     text,
 )
 from sesstool.formats.events import Meaning
-from sesstool.formats.responses_items import ITEMS, Reasoning, answer_item, item_events
+from sesstool.formats.responses_items import (
+    ITEM_FROZEN,
+    ITEM_OPAQUE,
+    ITEMS,
+    Reasoning,
+    answer_item,
+    item_events,
+)
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, locate, without
 from sesstool.records.linewise import take_out
@@ -44,6 +52,7 @@ _PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
 class OpenAIResponses(Format):
     """See the module."""
 
+    fields = fields_of(ITEM_FROZEN, ITEM_OPAQUE)
     name = "openai-responses"
     title = "OpenAI Responses items"
     schema = "openai-responses"

@@ -23,6 +23,7 @@ from sesstool.formats.base import (
     Score,
     Tracker,
     blocks,
+    fields_of,
     mapping,
     share,
     text,
@@ -56,9 +57,23 @@ _FOREIGN_BLOCKS = frozenset({"tool_use", "tool_result"})
 _FILE_ID = re.compile(r"(?:.*_)?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})(?:-topic-.*)?\.jsonl")
 
 
+_FROZEN = """
+    type id parentId timestamp version provider modelId thinkingLevel firstKeptEntryId
+    firstKeptEntryIndex tokensBefore customType targetId fromId
+    message.role message.toolCallId message.toolName message.provider message.model message.api
+    message.stopReason message.responseId message.timestamp message.usage.** message.isError
+    message.content.type message.content.id message.content.name message.content.mimeType
+"""
+_OPAQUE = """
+    message.content.thinkingSignature message.content.textSignature message.content.data
+    message.content.thoughtSignature content.data
+"""
+
+
 class Pi(Format):
     """See the module."""
 
+    fields = fields_of(_FROZEN, _OPAQUE)
     name = "pi"
     title = "pi"
     schema = "pi"

@@ -16,6 +16,15 @@ from sesstool.records.linewise import take_out
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
 
+ITEM_FROZEN = """
+    type id call_id role status name namespace execution phase action.type
+    content.type summary.type output.type internal_chat_message_metadata_passthrough.** metadata.**
+"""
+ITEM_OPAQUE = """
+    encrypted_content content.encrypted_content content.image_url output.image_url result
+    content.input_audio.data content.file_data output.file_data
+"""
+"""The fields of an item that are no plain text, see `fields_of`."""
 _CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call", "tool_search_call"})
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output"})
 _OTHER_ITEMS = frozenset(

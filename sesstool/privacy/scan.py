@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from sesstool.privacy.matcher import Match, Matcher, settled
 from sesstool.privacy.ruleset import Rule
-from sesstool.privacy.views import views
+from sesstool.privacy.views import View, unescaped, views
+
+_BACKSLASH = ord("\\")
+# An escape of which only the beginning is there.
+_BEGUN = re.compile(rb"\\(?:u[0-9A-Fa-f]{0,3})?")
 
 
 class Hit(NamedTuple):
@@ -23,25 +28,65 @@ class Hit(NamedTuple):
     chain: tuple[str, ...]
 
 
+class Known(Protocol):
+    """Finds values that were found before."""
+
+    def find(self, text: bytes) -> list[Match]:
+        """Where they stand in a text."""
+        ...
+
+
 class Scanner:
     """Finds values by a set of rules."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        """Compile the rules."""
+    def __init__(self, rules: Iterable[Rule], known: Known | None = None) -> None:
+        """Compile the rules; `known` finds values that are known already."""
+        self._known = known
         rules = tuple(rules)
         self._matcher = Matcher(rules)
         self._joined = Matcher(rule for rule in rules if rule.joined)
 
-    def scan(self, text: bytes) -> list[Hit]:
-        """The values in a text, in order, none overlapping another."""
-        hits: dict[Match, Hit] = {}
-        for view in views(text):
-            for match in self._matcher.find(view.text):
-                start, end = view.source(match.start, match.end)
-                value = view.text[match.start : match.end]
-                hit = Hit(start, end, match.rule, value, view.chain)
-                hits.setdefault(Match(start, end, match.rule), hit)
+    def scan(self, text: bytes, *, escaped: bool = False) -> list[Hit]:
+        """The values in a text, in order, none overlapping another.
+
+        `escaped` says that the text is JSON: what its escapes stand for is looked at, and not
+        their letters.
+        """
+        root = View(text)
+        begin = (unescaped(root) if escaped else None) or root
+        whole: dict[Match, Hit] = {}
+        torn: dict[Match, Hit] = {}
+        for view in views(begin):
+            matches = self._matcher.find(view.text)
+            if self._known is not None:
+                matches += self._known.find(view.text)
+            for match in matches:
+                end = match.end - _odd_backslash(view.text, match.start, match.end)
+                span = Match(*view.source(match.start, end), match.rule)
+                hit = Hit(*span, view.text[match.start : end], view.chain)
+                (torn if _in_escape(view.text, match.start) else whole).setdefault(span, hit)
+        for span, hit in torn.items():
+            # Where the escape is one, a deeper view has the value without its letter.
+            if not any(span.start < w.end and w.start < span.end for w in whole):
+                whole[span] = hit
         return [
-            hits.get(match) or Hit(*match, text[match.start : match.end], ())
-            for match in settled(list(hits))
+            whole.get(match) or Hit(*match, text[match.start : match.end], ())
+            for match in settled(list(whole))
         ]
+
+
+def _in_escape(text: bytes, at: int) -> bool:
+    """Whether an offset is behind the backslash of a JSON escape, and before its end."""
+    back = text.rfind(b"\\", max(at - 5, 0), at)
+    if back < 0 or not _BEGUN.fullmatch(text, back, at):
+        return False
+    run = back
+    while run >= 0 and text[run] == _BACKSLASH:
+        run -= 1
+    return (back - run) % 2 == 1
+
+
+def _odd_backslash(text: bytes, start: int, end: int) -> int:
+    """1 where a span ends with the backslash of an escape whose letter is behind it, else 0."""
+    value = text[start:end]
+    return (len(value) - len(value.rstrip(b"\\"))) % 2 if end < len(text) else 0

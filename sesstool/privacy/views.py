@@ -73,9 +73,9 @@ class View:
         return until - self.at[number] == self.size[number]
 
 
-def views(text: bytes) -> Iterator[View]:
-    """The text itself, and all that it says under its encodings."""
-    yield from _deeper(View(text), DEPTH)
+def views(view: View) -> Iterator[View]:
+    """A view itself, and all that it says under its encodings."""
+    yield from _deeper(view, DEPTH)
 
 
 def _deeper(view: View, depth: int) -> Iterator[View]:

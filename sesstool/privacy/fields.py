@@ -1,0 +1,111 @@
+"""The parts of a record that a redaction may change, must keep, or cannot look into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from sesstool.formats.base import Field
+from sesstool.records.jsonspan import join
+
+_TOKEN = re.compile(
+    rb'"(?P<string>[^"\\]*+(?:\\.[^"\\]*+)*+)"|(?P<mark>[{}\[\],])|(?P<number>-?[0-9][0-9.eE+-]*+)',
+    re.DOTALL,
+)
+# What seals itself or holds a picture; anything else in such a field is text.
+_BLOB = re.compile(rb"(?:data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)?[A-Za-z0-9+/_-]{24,}={0,2}")
+_ALL = ".**"
+
+
+class Leaf(NamedTuple):
+    """A string or a number of a record: the span of its bytes, without quotes, and its path.
+
+    `path` has keys and indexes; a key's own path ends with itself. `owner` numbers the object or
+    list that it stands in, so that keys of one object can be told.
+    """
+
+    start: int
+    end: int
+    path: tuple[str | int, ...]
+    kind: str
+    owner: int
+
+    @property
+    def pointer(self) -> str:
+        """Its RFC 6901 JSON pointer."""
+        return join(*self.path)
+
+
+def leaves(raw: bytes) -> Iterator[Leaf]:
+    """The strings, keys and numbers of a valid JSON text, in order."""
+    path: list[str | int] = []
+    owners = [0]
+    number = 0
+    expects_key = False
+    for token in _TOKEN.finditer(raw):
+        kind = token.lastgroup or ""
+        if kind == "string" and expects_key:
+            start, end = token.span("string")
+            path[-1] = _key(raw[start:end])
+            yield Leaf(start, end, tuple(path), "key", owners[-1])
+            expects_key = False
+        elif kind != "mark":
+            yield Leaf(*token.span(kind), tuple(path), kind, owners[-1])
+        elif token[0] in b"{[":
+            number += 1
+            owners.append(number)
+            expects_key = token[0] == b"{"
+            path.append("" if expects_key else 0)
+        elif token[0] == b",":
+            if path and type(path[-1]) is int:
+                path[-1] += 1
+            else:
+                expects_key = True
+        elif path:
+            expects_key = False
+            path.pop()
+            owners.pop()
+
+
+def _key(raw: bytes) -> str:
+    text = raw.decode("utf-8", "surrogateescape")
+    if "\\" not in text:
+        return text
+    import json  # noqa: PLC0415 - keys with escapes are rare
+
+    return str(json.loads(f'"{text}"', strict=False))
+
+
+class Policy:
+    """What a format says of its fields."""
+
+    def __init__(self, fields: Mapping[str, Field]) -> None:
+        """Take a format's table, see `Format.fields`."""
+        self._exact = {k: v for k, v in fields.items() if not k.endswith(_ALL)}
+        self._below = {k.removesuffix(_ALL): v for k, v in fields.items() if k.endswith(_ALL)}
+        self._known: dict[str, Field] = {}
+
+    def of(self, leaf: Leaf, raw: bytes) -> Field:
+        """What a leaf is. A field that may be opaque is text where no blob stands in it."""
+        if leaf.kind == "key":
+            return Field.TEXT
+        name = ".".join(part for part in leaf.path if type(part) is str)
+        field = self._known.get(name)
+        if field is None:
+            if len(self._known) > 4096:
+                self._known.clear()  # keys can be data
+            field = self._known[name] = self._find(name)
+        if field is Field.OPAQUE and not _BLOB.fullmatch(raw, leaf.start, leaf.end):
+            return Field.TEXT
+        return field
+
+    def _find(self, name: str) -> Field:
+        exact = self._exact.get(name)
+        if exact is not None:
+            return exact
+        while name:
+            name = name.rpartition(".")[0]
+            if name in self._below:
+                return self._below[name]
+        return Field.TEXT

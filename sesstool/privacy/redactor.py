@@ -1,0 +1,181 @@
+"""A whole set of files without its values, in two passes.
+
+The first pass learns every value of every file; the second takes each out wherever it stands in
+the set. What comes of it lies in unlinked temporary files until it has been verified.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sesstool.errors import UsageError
+from sesstool.formats.base import Field, Format
+from sesstool.privacy.rewrite import Place, Rewriter, Rewritten
+from sesstool.privacy.ruleset import Rule
+from sesstool.privacy.scan import Scanner
+from sesstool.privacy.standin import StandIns, Style
+from sesstool.privacy.values import Value, Values
+from sesstool.records.lines import Line, lines
+from sesstool.records.recover import utf16
+from sesstool.records.source import FileSource, Source
+
+Profile = Literal["resume", "share"]
+Told = Callable[["Spot"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the user chose: see `sesstool redact --help`.
+
+    `unreadable` says what happens to values in lines that are no JSON: "text" takes them out,
+    "skip" leaves such lines alone. `detectors` are groups or names of rules, all where empty.
+    """
+
+    profile: Profile = "resume"
+    style: Style = "tag"
+    unreadable: Literal["text", "skip"] = "text"
+    detectors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A value in a file: the line from 1, the offset of that line, and the place in it."""
+
+    line: int
+    offset: int
+    place: Place
+    readable: bool
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a redaction of one file came to; it holds no value.
+
+    `rules` counts replaced places by rule, `kept` those in frozen fields, `thinking` the signed
+    blocks that went, `blobs` what could not be looked into and `dropped` those emptied,
+    `unreadable` the lines that are no JSON. `open_turn` is the line of a thinking block that went
+    although the turn it began is not over, else 0.
+    """
+
+    lines: int = 0
+    changed: int = 0
+    rules: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    thinking: int = 0
+    blobs: int = 0
+    dropped: int = 0
+    unreadable: int = 0
+    open_turn: int = 0
+
+    def add(self, done: Rewritten) -> None:
+        """Count one line."""
+        for place in done.places:
+            (self.kept if place.action == "kept" else self.rules)[place.hit.rule.id] += 1
+        self.thinking += len(done.thinking)
+        self.blobs += done.blobs
+        self.dropped += done.dropped
+        self.unreadable += not done.readable
+
+
+class Redactor:
+    """Redacts the files of one set: first `learn` each of them, then `rewrite` each."""
+
+    def __init__(self, rules: Iterable[Rule], stand_ins: StandIns, choice: Choice) -> None:
+        """Take what decides how values are found and what stands in their place."""
+        self.values = Values()
+        self._scanner = Scanner(chosen(rules, choice.detectors), self.values)
+        self._stand_ins = stand_ins
+        self._choice = choice
+
+    def learn(self, source: Source, form: Format) -> None:
+        """Take in the values of one file. Raises UsageError where it is in UTF-16."""
+        _refuse_wide(source)
+        rewriter = self._rewriter(form)
+        for line in lines(source):
+            for hit, where in rewriter.hits(line.text):
+                if where is Field.TEXT:
+                    rule = hit.rule
+                    self.values.learn(Value(rule.kind, hit.value, rule.group, rule.title))
+
+    def rewrite(self, source: Source, form: Format, told: Told) -> tuple[FileSource, Summary]:
+        """One file without the values of the set; `told` hears of each place."""
+        spool = tempfile.TemporaryFile()  # noqa: SIM115 - the source that is returned closes it
+        summary = Summary()
+        spool.writelines(self._lines(source, form, told, summary))
+        spool.flush()
+        return FileSource(source.name, source.path, spool, source.codec), summary
+
+    def _rewriter(self, form: Format) -> Rewriter:
+        share, text = self._choice.profile == "share", self._choice.unreadable == "text"
+        return Rewriter(form, self._scanner, self._stand_ins, share=share, text=text)
+
+    def _lines(self, source: Source, form: Format, told: Told, summary: Summary) -> Iterator[bytes]:
+        rewriter = self._rewriter(form)
+        turn = _Turn(form)
+        for line in lines(source):
+            done = rewriter.rewrite(line.text)
+            summary.lines += 1
+            summary.changed += done.line != line.text
+            summary.add(done)
+            turn.see(line, thinking=bool(done.thinking))
+            for place in done.places:
+                told(Spot(line.number, line.start, place, done.readable))
+            yield done.line
+            if line.ended:
+                yield b"\n"
+        summary.open_turn = turn.broken
+
+
+class _Turn:
+    """Whether a thinking block that went begins a turn that is not over.
+
+    The provider asks for it there: the answer to a tool call must come with the thought that
+    led to the call.
+    """
+
+    def __init__(self, form: Format) -> None:
+        self._form = form
+        self.broken = 0
+
+    def see(self, line: Line, *, thinking: bool) -> None:
+        if thinking:
+            self.broken = line.number
+        elif self.broken and self._ends_turn(line.text):
+            self.broken = 0
+
+    def _ends_turn(self, text: bytes) -> bool:
+        from sesstool.formats.events import Message  # noqa: PLC0415
+        from sesstool.records.heal import decode  # noqa: PLC0415
+
+        try:
+            value = decode(text)
+        except ValueError:
+            return False
+        events = self._form.meaning(value).events if type(value) is dict else []
+        return any(type(event) is Message and event.prompt for event in events)
+
+
+def chosen(rules: Iterable[Rule], detectors: tuple[str, ...]) -> tuple[Rule, ...]:
+    """The rules that detectors name by group, kind or id. Raises UsageError for unknown names."""
+    rules = tuple(rules)
+    names = {name for rule in rules for name in (rule.group, rule.kind.lower(), rule.id)}
+    for detector in detectors:
+        if detector.lower() not in names:
+            raise UsageError(
+                f"there is no detector {detector}",
+                hint="name secret, personal, a kind such as email, or a rule",
+            )
+    wanted = {detector.lower() for detector in detectors}
+    return tuple(r for r in rules if not wanted or wanted & {r.group, r.kind.lower(), r.id})
+
+
+def _refuse_wide(source: Source) -> None:
+    if utf16(source.read(0, 256)):
+        raise UsageError(
+            f"{source.name} is in UTF-16, which is not redacted",
+            hint=f"sesstool repair --unsafe --write {source.name} makes it UTF-8 first",
+        )

@@ -1,0 +1,272 @@
+"""One line without its values: which places change, and the line that comes of it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sesstool.formats.base import Field, Format
+from sesstool.formats.events import Thinking
+from sesstool.privacy.fields import Leaf, Policy, leaves
+from sesstool.privacy.scan import Hit, Scanner
+from sesstool.privacy.standin import StandIns, is_standin
+from sesstool.records.heal import decode
+from sesstool.records.jsonspan import Member, dumps, locate, without
+
+# A stand-in can complete what another rule looks for; that settles in a round or two.
+_ROUNDS = 4
+_REMOVED = "[sesstool: a thinking block that held redacted values was removed]"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place that holds a value.
+
+    `start` and `end` are offsets in the line, `pointer` is "" in a line that is no JSON. `action`
+    is "replaced", "kept" (in a frozen field), or "removed" (with the thinking block around it).
+    """
+
+    hit: Hit
+    start: int
+    end: int
+    pointer: str
+    action: str
+
+
+@dataclass(slots=True)
+class Rewritten:
+    """A line as it shall be, with the places that changed.
+
+    `blobs` counts opaque fields, `dropped` those that were emptied; `thinking` are the pointers
+    of thinking blocks that a change went through.
+    """
+
+    line: bytes
+    places: list[Place] = field(default_factory=list)
+    blobs: int = 0
+    dropped: int = 0
+    thinking: list[str] = field(default_factory=list)
+    readable: bool = True
+
+
+class Rewriter:
+    """Takes the values out of lines of one format."""
+
+    def __init__(
+        self, form: Format, scanner: Scanner, stand_ins: StandIns, *, share: bool, text: bool = True
+    ) -> None:
+        """`share` empties opaque fields; `text` says whether lines that are no JSON are changed."""
+        self._form = form
+        self._policy = Policy(form.fields)
+        self._scanner = scanner
+        self._stand_ins = stand_ins
+        self._share = share
+        self._text = text
+
+    def hits(self, line: bytes) -> list[tuple[Hit, Field]]:
+        """The values in a line, with the kind of field that each begins in."""
+        value = _decoded(line)
+        if value is None:
+            return [(hit, Field.TEXT) for hit in self._found(line)]
+        parts = list(leaves(line))
+        fields = [self._policy.of(leaf, line) for leaf in parts]
+        return [
+            (hit, fields[spots[0]])
+            for hit in self._found(_blanked(line, parts, fields), escaped=True)
+            if (spots := list(_touched(parts, hit.start, hit.end)))
+        ]
+
+    def rewrite(self, line: bytes) -> Rewritten:
+        """The line without its values."""
+        value = _decoded(line)
+        if value is None:
+            return self._as_text(line)
+        done = Rewritten(line)
+        for _ in range(_ROUNDS):
+            places = self._round(done)
+            done.places += places
+            if all(place.action == "kept" for place in places):
+                break
+        if self._share:
+            self._drop(done)
+        return done
+
+    def _round(self, done: Rewritten) -> list[Place]:
+        line = done.line
+        parts = list(leaves(line))
+        fields = [self._policy.of(leaf, line) for leaf in parts]
+        done.blobs = fields.count(Field.OPAQUE)
+        places: list[Place] = []
+        changes: list[tuple[int, int, bytes]] = []
+        for hit in self._found(_blanked(line, parts, fields), escaped=True):
+            for number in _touched(parts, hit.start, hit.end):
+                leaf, kind = parts[number], fields[number]
+                start, end = max(hit.start, leaf.start), min(hit.end, leaf.end)
+                if kind is Field.OPAQUE:
+                    continue
+                action = "kept" if kind is Field.FROZEN else "replaced"
+                places.append(Place(hit, start, end, leaf.pointer, action))
+                change = self._change(leaf, start, end, hit)
+                if kind is Field.TEXT and change not in changes[-1:]:
+                    changes.append(change)
+        known = {(p.start, p.end) for p in done.places if p.action == "kept"}
+        places = [p for p in places if p.action != "kept" or (p.start, p.end) not in known]
+        if changes:
+            self._sealed(done, line, places, changes)
+            done.line = _unique_keys(line, parts, changes)
+        return places
+
+    def _found(self, text: bytes, *, escaped: bool = False) -> list[Hit]:
+        hits = self._scanner.scan(text, escaped=escaped)
+        return [hit for hit in hits if not is_standin(hit.value)]
+
+    def _change(self, leaf: Leaf, start: int, end: int, hit: Hit) -> tuple[int, int, bytes]:
+        if leaf.kind == "number":
+            # As many digits, and a number still.
+            return leaf.start, leaf.end, b"1" + b"0" * (leaf.end - leaf.start - 1)
+        return start, end, self._stand_ins.of(hit.rule.kind, hit.value)
+
+    def _sealed(
+        self,
+        done: Rewritten,
+        line: bytes,
+        places: list[Place],
+        changes: list[tuple[int, int, bytes]],
+    ) -> None:
+        """A thinking block that was signed cannot be changed: it goes whole, or loses its seal."""
+        if self._share or self._form.provider != "anthropic":
+            return
+        value = _decoded(line)
+        if not isinstance(value, dict):
+            return
+        gone: list[tuple[str, Member]] = []
+        for event in self._form.meaning(value).events:
+            if type(event) is not Thinking:
+                continue
+            member = locate(line, event.pointer)
+            if member and any(member.start <= start < member.end for start, _, _ in changes):
+                gone.append((event.pointer, member))
+        if not gone:
+            return
+        inside = [member for _, member in gone]
+        changes[:] = [c for c in changes if not any(m.start <= c[0] < m.end for m in inside)]
+        places[:] = [_removed(p, inside) for p in places]
+        done.thinking += [pointer for pointer, _ in gone]
+        holder = gone[0][0].rpartition("/")[0]
+        held = locate(line, holder)
+        if held is not None and len(gone) == len(_at(value, holder)):
+            changes.append((held.start, held.end, dumps([{"type": "text", "text": _REMOVED}])))
+        else:
+            changes += [(*span, b"") for span in _spans(line, inside)]
+
+    def _drop(self, done: Rewritten) -> None:
+        """Empty what cannot be looked into."""
+        spans = [
+            (leaf.start, leaf.end, b"")
+            for leaf in leaves(done.line)
+            if leaf.end > leaf.start and self._policy.of(leaf, done.line) is Field.OPAQUE
+        ]
+        done.dropped = len(spans)
+        done.line = _edited(done.line, spans)
+
+    def _as_text(self, line: bytes) -> Rewritten:
+        done = Rewritten(line, readable=False)
+        if not self._text:
+            return done
+        for _ in range(_ROUNDS):
+            hits = self._found(done.line)
+            if not hits:
+                break
+            done.places += [Place(hit, hit.start, hit.end, "", "replaced") for hit in hits]
+            spans = [(h.start, h.end, self._stand_ins.of(h.rule.kind, h.value)) for h in hits]
+            done.line = _edited(done.line, spans)
+        return done
+
+
+def _decoded(line: bytes) -> dict[str, Any] | list[Any] | None:
+    try:
+        value = decode(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, (dict, list)) else None
+
+
+def _blanked(line: bytes, parts: Sequence[Leaf], fields: Sequence[Field]) -> bytes:
+    """The line with spaces in the place of what cannot be looked into."""
+    spans = [
+        (leaf.start, leaf.end, b" " * (leaf.end - leaf.start))
+        for leaf, kind in zip(parts, fields, strict=True)
+        if kind is Field.OPAQUE
+    ]
+    return _edited(line, spans) if spans else line
+
+
+def _touched(parts: Sequence[Leaf], start: int, end: int) -> Iterable[int]:
+    """The numbers of the leaves that a span touches."""
+    at = max(bisect_right(parts, start, key=lambda leaf: leaf.start) - 1, 0)
+    while at < len(parts) and parts[at].start < end:
+        if parts[at].end > start:
+            yield at
+        at += 1
+
+
+def _removed(place: Place, blocks: Iterable[Member]) -> Place:
+    if any(block.start <= place.start < block.end for block in blocks):
+        return Place(place.hit, place.start, place.end, place.pointer, "removed")
+    return place
+
+
+def _spans(line: bytes, members: Iterable[Member]) -> list[tuple[int, int]]:
+    """The spans of members with their commas, none overlapping another."""
+    spans: list[tuple[int, int]] = []
+    for member in members:
+        start, end = without(line, member)
+        spans.append((max(start, spans[-1][1]) if spans else start, end))
+    return spans
+
+
+def _unique_keys(
+    line: bytes, parts: Sequence[Leaf], changes: list[tuple[int, int, bytes]]
+) -> bytes:
+    """The edited line; keys of one object that became the same get a number."""
+    edited = _edited(line, changes)
+    keys = [leaf for leaf in parts if leaf.kind == "key"]
+    if not any(k.start <= start < k.end for k in keys for start, _, _ in changes):
+        return edited
+    before = _doubles(line, keys)
+    after = [leaf for leaf in leaves(edited) if leaf.kind == "key"]
+    doubles = _doubles(edited, after)
+    if len(doubles) <= len(before):
+        return edited
+    return _edited(edited, [(k.end, k.end, b"-%d" % n) for n, k in enumerate(doubles, start=2)])
+
+
+def _doubles(line: bytes, keys: Iterable[Leaf]) -> list[Leaf]:
+    """The keys that stand before in the same object."""
+    seen: set[tuple[int, bytes]] = set()
+    doubles = []
+    for key in keys:
+        name = (key.owner, line[key.start : key.end])
+        if name in seen:
+            doubles.append(key)
+        seen.add(name)
+    return doubles
+
+
+def _edited(line: bytes, changes: Iterable[tuple[int, int, bytes]]) -> bytes:
+    """The line with spans replaced, which do not overlap."""
+    out: list[bytes] = []
+    at = 0
+    for start, end, text in sorted(changes):
+        out += (line[at:start], text)
+        at = end
+    out.append(line[at:])
+    return b"".join(out)
+
+
+def _at(value: Any, pointer: str) -> list[Any]:
+    for part in pointer.split("/")[1:]:
+        value = value[int(part)] if isinstance(value, list) else value.get(part)
+    return value if isinstance(value, list) else []

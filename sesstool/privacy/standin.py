@@ -1,0 +1,90 @@
+"""What is put in the place of a value.
+
+A stand-in is drawn from the value by a keyed hash: with one key a value has one stand-in in all
+files and runs, and without the key nobody can tell whose it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import unicodedata
+from pathlib import Path
+from typing import Literal
+
+from sesstool.errors import InputError, UsageError
+
+Style = Literal["tag", "shape", "label"]
+TAG = re.compile("⟦[A-Z][A-Z0-9_]*:[0-9a-f]{8}⟧".encode())
+LABEL = re.compile(rb"\[\[[A-Z][A-Z0-9_]*\]\]")
+MARK = b"REDACTED"
+"""Stands in every stand-in of style shape that has room for it, and in no value."""
+_LEAST_KEY = 16
+_LOOSE = re.compile(r"[\s.\-/()+]")
+
+
+class StandIns:
+    """Makes stand-ins of one style with one key."""
+
+    def __init__(self, key: bytes = b"", style: Style = "tag") -> None:
+        """Take a key; none means one of its own that nobody keeps, so that nothing links."""
+        self._key = key or secrets.token_bytes(32)
+        self._style = style
+
+    def fingerprint(self, kind: str, value: bytes) -> str:
+        """Eight hexadecimal digits that are the same for the same value and key."""
+        name = f"{kind}\0{canonical(kind, value)}".encode("utf-8", "surrogatepass")
+        return hmac.new(self._key, name, hashlib.sha256).hexdigest()[:8]
+
+    def of(self, kind: str, value: bytes) -> bytes:
+        """The stand-in of a value, in UTF-8, without anything that JSON escapes."""
+        if self._style == "label":
+            return f"[[{kind}]]".encode()
+        name = self.fingerprint(kind, value)
+        if self._style == "shape":
+            return _shaped(value, name)
+        return f"⟦{kind}:{name}⟧".encode()
+
+
+def is_standin(value: bytes) -> bool:
+    """Whether a value is, or holds, what a redaction put there."""
+    return bool(MARK in value or TAG.search(value) or LABEL.search(value))
+
+
+def canonical(kind: str, value: bytes) -> str:
+    """A value in the one spelling that all its spellings share."""
+    text = unicodedata.normalize("NFC", value.decode("utf-8", "surrogateescape")).strip()
+    if kind in ("EMAIL", "USER", "HOST"):
+        return text.casefold()
+    if kind == "PERSON":
+        return " ".join(text.casefold().split())
+    if kind in ("PHONE", "CARD", "IBAN") or kind.startswith("ID_"):
+        return _LOOSE.sub("", text).upper()
+    return text
+
+
+def load_key(path: Path) -> bytes:
+    """The key in a file. Raises InputError, and UsageError where it is too short to be one."""
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"cannot read the key {path}: {reason}") from error
+    if len(key.strip()) < _LEAST_KEY:
+        raise UsageError(
+            f"the key {path} is shorter than {_LEAST_KEY} bytes",
+            hint="make one: head -c 32 /dev/urandom | base64 > KEYFILE",
+        )
+    return key.strip()
+
+
+def _shaped(value: bytes, name: str) -> bytes:
+    """A stand-in of the value's length in characters, that nothing can take for valid."""
+    length = len(value.decode("utf-8", "replace"))
+    if value.isdigit():
+        return b"0" * length
+    head = re.match(rb"[A-Za-z]{2,8}[_-]", value)
+    filler = (head[0] if head else b"") + MARK + name.encode()
+    return (filler + MARK * (length // len(MARK) + 1))[: max(length, len(MARK))]

@@ -1,0 +1,138 @@
+"""The values that were found, and where else they stand, however they are spelled there."""
+
+from __future__ import annotations
+
+import base64
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import ahocorasick_rs
+
+from sesstool.privacy.matcher import Match
+from sesstool.privacy.ruleset import Rule
+from sesstool.privacy.standin import canonical
+
+_LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+_SLUG = re.compile(r"[^A-Za-z0-9]")
+# Shorter values stand in too many words; see `_spreads`.
+_LONG, _SHORT = 8, 5
+_BASE64_LEAST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value that is to go: what a stand-in calls it, one spelling, and how it was found."""
+
+    kind: str
+    text: bytes
+    group: Literal["secret", "personal"]
+    title: str
+
+
+class Values:
+    """The table of the values of one set of files. `find` looks for what `learn` was told."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._values: dict[tuple[str, str], Value] = {}
+        self._stale = True
+        self._rules: list[Rule] = []
+        self._spellings: list[tuple[bytes, int, bool]] = []
+        self._index: ahocorasick_rs.BytesAhoCorasick | None = None
+
+    def __len__(self) -> int:
+        """How many values there are."""
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Value]:
+        """The values, in the order in which they were found."""
+        return iter(self._values.values())
+
+    def learn(self, value: Value, *, always: bool = False) -> None:
+        """Take a value in; one that many words could be is left out unless `always`."""
+        key = (value.kind, canonical(value.kind, value.text))
+        if key not in self._values and (always or _spreads(value)):
+            self._values[key] = value
+            self._stale = True
+
+    def find(self, text: bytes) -> list[Match]:
+        """Where values stand in a text; the matches bear the rule `known-value`."""
+        if self._stale:
+            self._build()
+        if self._index is None:
+            return []
+        found: list[Match] = []
+        for number, start, end in self._index.find_matches_as_indexes(text.lower()):
+            spelling, value, exact = self._spellings[number]
+            if exact:
+                if text[start:end] == spelling:
+                    found.append(Match(*_run(text, start, end), self._rules[value]))
+            elif (start == 0 or text[start - 1] not in _LETTERS) and (
+                end == len(text) or text[end] not in _LETTERS
+            ):
+                found.append(Match(start, end, self._rules[value]))
+        return found
+
+    def _build(self) -> None:
+        self._rules = [_rule(value) for value in self]
+        seen: dict[bytes, tuple[bytes, int, bool]] = {}
+        for number, value in enumerate(self):
+            for spelling, exact in _spellings(value):
+                seen.setdefault(spelling.lower(), (spelling, number, exact))
+        self._spellings = list(seen.values())
+        self._index = None
+        if seen:
+            self._index = ahocorasick_rs.BytesAhoCorasick(
+                list(seen), matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
+            )
+        self._stale = False
+
+
+def _rule(value: Value) -> Rule:
+    return Rule("known-value", value.group, value.kind, value.title, 0.5, regex="")
+
+
+def _spreads(value: Value) -> bool:
+    """Whether a value is peculiar enough to be taken out wherever it stands."""
+    text = value.text
+    if len(text) >= _LONG:
+        return True
+    if len(text) < _SHORT:
+        return False
+    if value.group == "secret":
+        return not text.isalpha()
+    return value.kind != "PERSON" or b" " in text
+
+
+def _spellings(value: Value) -> Iterator[tuple[bytes, bool]]:
+    """Each spelling, and whether its case counts. The table ignores the case of ASCII anyway."""
+    text = value.text.decode("utf-8", "surrogateescape")
+    forms = {text, text.lower(), text.upper()}
+    forms |= {unicodedata.normalize(form, one) for one in set(forms) for form in ("NFC", "NFD")}
+    if value.kind in ("USER", "EMAIL"):
+        # As a folder's name, in which an agent keeps a path, has it.
+        forms |= {_SLUG.sub("-", one) for one in set(forms) if len(one) >= _SHORT}
+    for form in forms:
+        yield form.encode("utf-8", "surrogateescape"), False
+    if len(value.text) >= _BASE64_LEAST:
+        for shift in range(3):
+            # The characters of which every bit is the value's own.
+            digits = base64.b64encode(b"\0" * shift + value.text)
+            first = -(-8 * shift // 6)
+            last = (8 * (shift + len(value.text))) // 6
+            yield digits[first:last], True
+
+
+_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-")
+
+
+def _run(text: bytes, start: int, end: int) -> tuple[int, int]:
+    """The whole run of base64 that a part of it stands in."""
+    while start and text[start - 1] in _BASE64:
+        start -= 1
+    while end < len(text) and text[end] in _BASE64:
+        end += 1
+    return start, end
