@@ -8,6 +8,7 @@ SesstoolError
 ├── LiveSessionError    4   a writer has the session open
 └── WriteError          6   nothing was changed
     ├── StalePlanError  6   the file is not the one that the plan was made for
+    ├── ResidueError    6   a redacted text still holds what was to go
     └── UndoError       6   nothing to put back, or the file changed since
 
 An error is a sentence in lower case that says what happened and where, with a hint that
@@ -66,6 +67,10 @@ class WriteError(SesstoolError):
 
 class StalePlanError(WriteError):
     """The file is not the one that the plan was made for."""
+
+
+class ResidueError(WriteError):
+    """A redacted text did not pass its verification; nothing was written."""
 
 
 class UndoError(WriteError):

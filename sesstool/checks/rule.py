@@ -31,6 +31,7 @@ FAMILIES = {
     "G": "graph",
     "C": "content",
     "M": "meta, time and access",
+    "P": "privacy",
 }
 _SECTION = re.compile(rf"^({'|'.join(SECTIONS)}): *", re.MULTILINE)
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -26,6 +26,7 @@ COMMANDS = {
     "repair": ("sesstool.cli.repair:command", "Preview a repair; --write does it."),
     "apply": ("sesstool.cli.apply:command", "Apply a saved plan."),
     "undo": ("sesstool.cli.undo:command", "Put back what a write replaced."),
+    "redact": ("sesstool.cli.redact:command", "Take secrets and personal data out."),
     "show": ("sesstool.cli.show:command", "Print a session as plain text."),
     "rule": ("sesstool.cli.rule:command", "Explain a rule."),
     "schema": ("sesstool.cli.schema:command", "Print a JSON Schema."),

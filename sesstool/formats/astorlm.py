@@ -136,6 +136,12 @@ class AstorLM(Format):
             if _side_file(path).is_file():
                 yield path
 
+    def parts(self, path: Path) -> Iterable[Path]:
+        """See `Format.parts`."""
+        side = _side_file(path)
+        if side.is_file():
+            yield side
+
     def empty_is_sound(self, path: Path) -> bool:
         """See `Format.empty_is_sound`: a session without a message yet."""
         return type(_side(path)) is dict

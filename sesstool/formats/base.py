@@ -275,6 +275,10 @@ class Format(ABC):
         """The indexes and caches that the agent has drawn from this file."""
         return ()
 
+    def parts(self, path: Path) -> Iterable[Path]:
+        """The other files that belong to this session alone: subagents, outputs, metadata."""
+        return ()
+
     def resume_command(self, session_id: str, cwd: str) -> str:
         """The agent's own command that resumes the session, or ""."""
         return ""

@@ -301,6 +301,14 @@ class ClaudeCode(Format):
             fate = "versions before 2.1.30 list the session as it was until they write to it"
             yield SideFile(index, f"{fate}; newer ones do not read it")
 
+    def parts(self, path: Path) -> Iterable[Path]:
+        """See `Format.parts`."""
+        yield from sorted(p for p in path.with_suffix("").rglob("*") if p.is_file())
+        home, name = self.home(path), self.session_id(path)
+        if home is not None and name:
+            yield from sorted(p for p in (home / "file-history" / name).rglob("*") if p.is_file())
+            yield from sorted((home / "todos").glob(f"{escape(name)}*.json"))
+
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""
         return f"claude --resume {session_id}" if session_id else ""

@@ -90,14 +90,18 @@ class Policy:
         """What a leaf is. A field that may be opaque is text where no blob stands in it."""
         if leaf.kind == "key":
             return Field.TEXT
-        name = ".".join(part for part in leaf.path if type(part) is str)
+        field = self.named(".".join(part for part in leaf.path if type(part) is str))
+        if field is Field.OPAQUE and not _BLOB.fullmatch(raw, leaf.start, leaf.end):
+            return Field.TEXT
+        return field
+
+    def named(self, name: str) -> Field:
+        """What the format says of a name, as `Format.fields` has them."""
         field = self._known.get(name)
         if field is None:
             if len(self._known) > 4096:
                 self._known.clear()  # keys can be data
             field = self._known[name] = self._find(name)
-        if field is Field.OPAQUE and not _BLOB.fullmatch(raw, leaf.start, leaf.end):
-            return Field.TEXT
         return field
 
     def _find(self, name: str) -> Field:

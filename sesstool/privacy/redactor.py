@@ -6,24 +6,26 @@ the set. What comes of it lies in unlinked temporary files until it has been ver
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
 
 from sesstool.errors import UsageError
 from sesstool.formats.base import Field, Format
+from sesstool.formats.events import Message
+from sesstool.privacy.matcher import settled
 from sesstool.privacy.rewrite import Place, Rewriter, Rewritten
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.scan import Scanner
-from sesstool.privacy.standin import StandIns, Style
+from sesstool.privacy.standin import StandIns
 from sesstool.privacy.values import Value, Values
+from sesstool.records.heal import decode
 from sesstool.records.lines import Line, lines
 from sesstool.records.recover import utf16
 from sesstool.records.source import FileSource, Source
 
-Profile = Literal["resume", "share"]
 Told = Callable[["Spot"], None]
 
 
@@ -31,13 +33,13 @@ Told = Callable[["Spot"], None]
 class Choice:
     """What the user chose: see `sesstool redact --help`.
 
-    `unreadable` says what happens to values in lines that are no JSON: "text" takes them out,
+    `profile` is "resume" or "share", `style` "tag", "shape" or "label". `unreadable` says what happens to values in lines that are no JSON: "text" takes them out,
     "skip" leaves such lines alone. `detectors` are groups or names of rules, all where empty.
     """
 
-    profile: Profile = "resume"
-    style: Style = "tag"
-    unreadable: Literal["text", "skip"] = "text"
+    profile: str = "resume"
+    style: str = "tag"
+    unreadable: str = "text"
     detectors: tuple[str, ...] = ()
 
 
@@ -58,7 +60,8 @@ class Summary:
     `rules` counts replaced places by rule, `kept` those in frozen fields, `thinking` the signed
     blocks that went, `blobs` what could not be looked into and `dropped` those emptied,
     `unreadable` the lines that are no JSON. `open_turn` is the line of a thinking block that went
-    although the turn it began is not over, else 0.
+    although the turn it began is not over, else 0; `unsettled` that of a line in which new
+    findings come up with each round.
     """
 
     lines: int = 0
@@ -70,6 +73,7 @@ class Summary:
     dropped: int = 0
     unreadable: int = 0
     open_turn: int = 0
+    unsettled: int = 0
 
     def add(self, done: Rewritten) -> None:
         """Count one line."""
@@ -79,6 +83,25 @@ class Summary:
         self.blobs += done.blobs
         self.dropped += done.dropped
         self.unreadable += not done.readable
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What is redacted: a session of a format, or without one a side file of other text.
+
+    `whole` says that the file is one JSON document and not lines.
+    """
+
+    source: Source
+    form: Format | None
+    whole: bool = False
+
+    def lines(self) -> Iterator[Line]:
+        """Its lines, or its one document."""
+        if self.whole:
+            yield Line(1, 0, self.source.read(0, self.source.size), ended=False)
+        else:
+            yield from lines(self.source)
 
 
 class Redactor:
@@ -91,42 +114,58 @@ class Redactor:
         self._stand_ins = stand_ins
         self._choice = choice
 
-    def learn(self, source: Source, form: Format) -> None:
+    def learn(self, text: Text) -> None:
         """Take in the values of one file. Raises UsageError where it is in UTF-16."""
-        _refuse_wide(source)
-        rewriter = self._rewriter(form)
-        for line in lines(source):
+        _refuse_wide(text.source)
+        rewriter = self._rewriter(text)
+        for line in text.lines():
             for hit, where in rewriter.hits(line.text):
                 if where is Field.TEXT:
                     rule = hit.rule
                     self.values.learn(Value(rule.kind, hit.value, rule.group, rule.title))
 
-    def rewrite(self, source: Source, form: Format, told: Told) -> tuple[FileSource, Summary]:
+    def rewrite(self, text: Text, told: Told) -> tuple[FileSource, Summary]:
         """One file without the values of the set; `told` hears of each place."""
         spool = tempfile.TemporaryFile()  # noqa: SIM115 - the source that is returned closes it
         summary = Summary()
-        spool.writelines(self._lines(source, form, told, summary))
+        spool.writelines(self._lines(text, told, summary))
         spool.flush()
+        source = text.source
         return FileSource(source.name, source.path, spool, source.codec), summary
 
-    def _rewriter(self, form: Format) -> Rewriter:
-        share, text = self._choice.profile == "share", self._choice.unreadable == "text"
-        return Rewriter(form, self._scanner, self._stand_ins, share=share, text=text)
+    def name(self, name: str) -> str:
+        """A file's or folder's name without the values of the set."""
+        raw = os.fsencode(name)
+        for match in reversed(settled(self.values.find(raw))):
+            stand_in = self._stand_ins.of(match.rule.kind, raw[match.start : match.end])
+            plain = stand_in.strip("⟦⟧[]".encode()).replace(b":", b"-")
+            raw = raw[: match.start] + plain + raw[match.end :]
+        return os.fsdecode(raw)
 
-    def _lines(self, source: Source, form: Format, told: Told, summary: Summary) -> Iterator[bytes]:
-        rewriter = self._rewriter(form)
-        turn = _Turn(form)
-        for line in lines(source):
+    def _rewriter(self, text: Text) -> Rewriter:
+        share, as_text = self._choice.profile == "share", self._choice.unreadable == "text"
+        form = text.form
+        return Rewriter(
+            form, self._scanner, self._stand_ins, share=share, text=as_text or form is None
+        )
+
+    def _lines(self, text: Text, told: Told, summary: Summary) -> Iterator[bytes]:
+        rewriter = self._rewriter(text)
+        turn = _Turn(text.form)
+        for line in text.lines():
             done = rewriter.rewrite(line.text)
             summary.lines += 1
             summary.changed += done.line != line.text
             summary.add(done)
+            summary.unsettled = summary.unsettled or (0 if done.settled else line.number)
             turn.see(line, thinking=bool(done.thinking))
             for place in done.places:
                 told(Spot(line.number, line.start, place, done.readable))
             yield done.line
             if line.ended:
                 yield b"\n"
+        if text.form is None and not text.whole:
+            summary.unreadable = 0
         summary.open_turn = turn.broken
 
 
@@ -137,7 +176,7 @@ class _Turn:
     led to the call.
     """
 
-    def __init__(self, form: Format) -> None:
+    def __init__(self, form: Format | None) -> None:
         self._form = form
         self.broken = 0
 
@@ -148,14 +187,13 @@ class _Turn:
             self.broken = 0
 
     def _ends_turn(self, text: bytes) -> bool:
-        from sesstool.formats.events import Message  # noqa: PLC0415
-        from sesstool.records.heal import decode  # noqa: PLC0415
-
         try:
             value = decode(text)
         except ValueError:
             return False
-        events = self._form.meaning(value).events if type(value) is dict else []
+        if self._form is None or type(value) is not dict:
+            return False
+        events = self._form.meaning(value).events
         return any(type(event) is Message and event.prompt for event in events)
 
 

@@ -40,7 +40,7 @@ class Rewritten:
     """A line as it shall be, with the places that changed.
 
     `blobs` counts opaque fields, `dropped` those that were emptied; `thinking` are the pointers
-    of thinking blocks that a change went through.
+    of thinking blocks that a change went through; `settled` says that nothing more is found.
     """
 
     line: bytes
@@ -49,17 +49,27 @@ class Rewritten:
     dropped: int = 0
     thinking: list[str] = field(default_factory=list)
     readable: bool = True
+    settled: bool = False
 
 
 class Rewriter:
     """Takes the values out of lines of one format."""
 
     def __init__(
-        self, form: Format, scanner: Scanner, stand_ins: StandIns, *, share: bool, text: bool = True
+        self,
+        form: Format | None,
+        scanner: Scanner,
+        stand_ins: StandIns,
+        *,
+        share: bool,
+        text: bool = True,
     ) -> None:
-        """`share` empties opaque fields; `text` says whether lines that are no JSON are changed."""
+        """Without a format no field is more than text.
+
+        `share` empties opaque fields; `text` says whether lines that are no JSON are changed.
+        """
         self._form = form
-        self._policy = Policy(form.fields)
+        self._policy = Policy(form.fields if form else {})
         self._scanner = scanner
         self._stand_ins = stand_ins
         self._share = share
@@ -87,7 +97,8 @@ class Rewriter:
         for _ in range(_ROUNDS):
             places = self._round(done)
             done.places += places
-            if all(place.action == "kept" for place in places):
+            done.settled = all(place.action == "kept" for place in places)
+            if done.settled:
                 break
         if self._share:
             self._drop(done)
@@ -136,7 +147,7 @@ class Rewriter:
         changes: list[tuple[int, int, bytes]],
     ) -> None:
         """A thinking block that was signed cannot be changed: it goes whole, or loses its seal."""
-        if self._share or self._form.provider != "anthropic":
+        if self._form is None or self._share or self._form.provider == "openai-responses":
             return
         value = _decoded(line)
         if not isinstance(value, dict):
@@ -174,9 +185,11 @@ class Rewriter:
     def _as_text(self, line: bytes) -> Rewritten:
         done = Rewritten(line, readable=False)
         if not self._text:
+            done.settled = True
             return done
         for _ in range(_ROUNDS):
             hits = self._found(done.line)
+            done.settled = not hits
             if not hits:
                 break
             done.places += [Place(hit, hit.start, hit.end, "", "replaced") for hit in hits]

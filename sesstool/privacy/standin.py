@@ -12,11 +12,9 @@ import re
 import secrets
 import unicodedata
 from pathlib import Path
-from typing import Literal
 
 from sesstool.errors import InputError, UsageError
 
-Style = Literal["tag", "shape", "label"]
 TAG = re.compile("⟦[A-Z][A-Z0-9_]*:[0-9a-f]{8}⟧".encode())
 LABEL = re.compile(rb"\[\[[A-Z][A-Z0-9_]*\]\]")
 MARK = b"REDACTED"
@@ -28,8 +26,8 @@ _LOOSE = re.compile(r"[\s.\-/()+]")
 class StandIns:
     """Makes stand-ins of one style with one key."""
 
-    def __init__(self, key: bytes = b"", style: Style = "tag") -> None:
-        """Take a key; none means one of its own that nobody keeps, so that nothing links."""
+    def __init__(self, key: bytes = b"", style: str = "tag") -> None:
+        """Take a style ("tag", "shape" or "label") and a key; none means one of its own that nobody keeps, so that nothing links."""
         self._key = key or secrets.token_bytes(32)
         self._style = style
 

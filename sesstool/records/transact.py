@@ -129,6 +129,50 @@ def apply_file(
     return Applied(path, undo_id, now.size, result.size, cut, result.at is not None)
 
 
+def rewrite_file(
+    path: Path,
+    before: Fingerprint,
+    chunks: Iterable[bytes],
+    *,
+    state: Path,
+    command: str,
+    findings: tuple[str, ...],
+    ignore_live: bool,
+    recent_seconds: float | None,
+    writer: WriterCheck | None = None,
+) -> Applied:
+    """Put these bytes, as they are to be on disk, in the place of a file, and keep nothing.
+
+    The undo entries of the file go with what it held, since they hold it too. See `apply_file`.
+    """
+    path = real_path(path)
+    with _locked(state, path):
+        if not ignore_live:
+            _refuse_live(path, recent_seconds, writer)
+        recover(state, path)
+        if fingerprint(path).sha256 != before.sha256:
+            raise StalePlanError(f"{path} has changed since it was read", hint="run it again")
+        log.ready(state)
+        with _uninterrupted():
+            size, sha256 = 0, hashlib.sha256()
+
+            def counted() -> Iterator[bytes]:
+                nonlocal size
+                for chunk in chunks:
+                    size += len(chunk)
+                    sha256.update(chunk)
+                    yield chunk
+
+            check = unchanged(path, before)
+            replace(path, counted(), mode=before.mode, mtime=before.mtime, expect=check)
+            with _told(path):
+                for entry in journal.entries(state, path):
+                    journal.purge(state, entry.id)
+                what = (command, str(path), before.sha256, sha256.hexdigest(), findings)
+                log.append(state, log.Change(*what))
+    return Applied(path, "", before.size, size, 0, in_place=False)
+
+
 def is_applied(plan: FilePlan, state: Path) -> bool:
     """Whether the newest change of the file did what the plan says, and it is so still."""
     path = real_path(plan.path)

@@ -243,9 +243,9 @@ def apply(
             state=folder,
             command=command,
             ignore_live=ignore_live,
-            recent_seconds=_recent(file.path),
+            recent_seconds=recent(file.path),
             keep_undo=keep_undo,
-            writer=_writer,
+            writer=writer,
         )
         for file in files
     ]
@@ -264,8 +264,8 @@ def settle(
         state or state_folder(),
         path,
         ignore_live=ignore_live,
-        recent_seconds=_recent(path),
-        writer=_writer,
+        recent_seconds=recent(path),
+        writer=writer,
     )
 
 
@@ -277,7 +277,7 @@ def undo(target: str, *, ignore_live: bool = False, state: Path | None = None) -
     """
     folder = state or state_folder()
     return transact.undo(
-        folder, target, ignore_live=ignore_live, recent_seconds=None, writer=_writer
+        folder, target, ignore_live=ignore_live, recent_seconds=None, writer=writer
     )
 
 
@@ -330,18 +330,20 @@ def _home_format(path: Path) -> Format | None:
     return next((form for form in FORMATS if form.home(path)), None)
 
 
-def _recent(path: Path) -> float | None:
+def recent(path: Path) -> float | None:
+    """How recent a write makes a session live, in seconds; None outside an agent's home."""
     return _RECENT if _home_format(path) else None
 
 
-def _writer(path: Path) -> str | None:
+def writer(path: Path) -> str | None:
+    """Who has a session open, by its agent's own ways to tell."""
     form = _home_format(path)
     return form.writer(path) if form else None
 
 
 def _refuse_live(path: Path) -> None:
-    found = find_writer(path, recent_seconds=_recent(path))
-    description = found.description if found else _writer(path)
+    found = find_writer(path, recent_seconds=recent(path))
+    description = found.description if found else writer(path)
     if description:
         raise LiveSessionError(
             f"{path} is in use: {description}",

@@ -1,0 +1,216 @@
+"""`sesstool redact`: what secrets and personal data sessions hold, and without them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from sesstool.api import redaction as api
+from sesstool.checks.rule import RULES
+from sesstool.cli.common import Common, common, out_stream, worst
+from sesstool.cli.snippets import snippets
+from sesstool.cli.streams import found, piped
+from sesstool.cli.validate import format_option
+from sesstool.errors import UsageError, WriteError
+from sesstool.findings import FileReport, Finding
+from sesstool.privacy.standin import load_key
+from sesstool.report import REPORTERS
+from sesstool.report.base import Output, Totals, count
+from sesstool.text import quoted
+
+_PROFILES = {
+    "resume": "opaque fields stay, signed thinking with values goes whole; the session resumes",
+    "share": "opaque fields are dropped: signatures, ciphertext, pictures; it does not resume "
+    "with its thinking",
+}
+
+
+@click.command("redact")
+@common(*REPORTERS)
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("-w", "--write", is_flag=True, help="Do it; without this nothing is changed.")
+@click.option("--in-place", is_flag=True, help="With --write: replace the sessions themselves.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only preview, as without --write.")
+@click.option("--yes", is_flag=True, help="Do not ask: no plain copy is kept.")
+@click.option("--check", is_flag=True, help="For CI: only say whether there is anything.")
+@click.option(
+    "--profile",
+    type=click.Choice(list(_PROFILES)),
+    help="resume keeps what a resume needs (default in place); share drops what cannot be "
+    "looked into (default with -o).",
+)
+@click.option("--detectors", default="", help="Only these: groups, kinds or rules, with commas.")
+@click.option(
+    "--style",
+    type=click.Choice(["tag", "shape", "label"]),
+    default="tag",
+    show_default=True,
+    help="What stands in the place of a value.",
+)
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path),
+    help="A file with the key of the stand-ins; without one each run has its own.",
+)
+@click.option(
+    "--unreadable",
+    type=click.Choice(["text", "skip"]),
+    default="text",
+    show_default=True,
+    help="Lines that are no JSON: redact them as text, or leave them.",
+)
+@click.option("--force", is_flag=True, help="Let -o overwrite files.")
+@click.option("--ignore-live", is_flag=True, help="Write even while a writer has it open.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 even where there is something to do.")
+@format_option
+def command(
+    shared: Common,
+    paths: tuple[str, ...],
+    write: bool,
+    in_place: bool,
+    dry_run: bool,
+    yes: bool,
+    check: bool,
+    profile: str | None,
+    detectors: str,
+    style: str,
+    key: Path | None,
+    unreadable: str,
+    force: bool,
+    ignore_live: bool,
+    exit_zero: bool,
+    format_name: str | None,
+) -> int:
+    """Find secrets and personal data in sessions, and put stand-ins in their place.
+
+    Without --write and -o it only reports; no value is ever printed. -o FILE or FOLDER makes
+    copies.
+    """
+    _refuse(shared, paths, write=write, in_place=in_place, dry_run=dry_run, check=check)
+    chosen = profile or ("share" if shared.output is not None else "resume")
+    choice = api.Choice(
+        profile=chosen,
+        style=style,
+        unreadable=unreadable,
+        detectors=tuple(filter(None, (part.strip() for part in detectors.split(",")))),
+    )
+    secret_key = load_key(key) if key else b""
+    if write and not yes:
+        _ask(shared)
+    codes = [0]
+    targets = list(found(shared, paths or piped(), codes))
+    told: dict[str, list[Finding]] = {}
+
+    def tell(path: Path | str, finding: Finding) -> None:
+        told.setdefault(str(path), []).append(finding)
+
+    if not targets:
+        return worst(codes)
+    if shared.output_format in ("text", "concise"):
+        out_stream().write(f"profile {chosen}: {_PROFILES[chosen]}\n".encode())
+    with api.redact(
+        targets, choice, key=secret_key, format_name=format_name or "", told=tell
+    ) as redaction:
+        if not check:
+            _show(shared, redaction, told)
+        if shared.output is not None and str(shared.output) == "-":
+            _pour(redaction)
+        elif shared.output is not None:
+            _copies(shared, redaction, force=force)
+        elif write:
+            api.publish(redaction, ignore_live=ignore_live)
+        _say(shared, redaction, write=write, paths=paths)
+        if any(file.changed for file in redaction.files) and not write and not shared.output:
+            codes.append(0 if exit_zero else 1)
+    return worst(codes)
+
+
+def _refuse(
+    shared: Common,
+    paths: tuple[str, ...],
+    *,
+    write: bool,
+    in_place: bool,
+    dry_run: bool,
+    check: bool,
+) -> None:
+    """Refuse options that contradict each other, with a sentence."""
+    if write and (dry_run or check):
+        other = "--dry-run" if dry_run else "--check"
+        raise UsageError(f"--write and {other} contradict each other", hint="give one of them")
+    if write and shared.output is not None:
+        raise UsageError("--write redacts in place and -o makes copies", hint="give one of them")
+    if write != in_place:
+        raise UsageError(
+            "redacting in place keeps no plain copy", hint="say --write --in-place, or -o FOLDER"
+        )
+    if write and "-" in paths:
+        raise UsageError("standard input cannot be redacted in place", hint="use -o FILE")
+
+
+def _ask(shared: Common) -> None:
+    """Have a person agree that no plain copy is kept."""
+    if shared.no_input or not sys.stdin.isatty():
+        raise WriteError(
+            "redacting in place keeps no plain copy, and nobody can be asked",
+            hint="add --yes, or make copies with -o FOLDER",
+        )
+    click.confirm(
+        "No plain copy is kept, and undo entries of these files go. Redact in place?",
+        abort=True,
+        err=True,
+    )
+
+
+def _show(shared: Common, redaction: api.Redaction, told: dict[str, list[Finding]]) -> None:
+    totals = Totals()
+    output = Output(out_stream(), shared.note, RULES, shared.colored(sys.stdout))
+    reporter = REPORTERS[shared.output_format](output)
+    for file in redaction.files:
+        form = file.text.form
+        size, lines = file.text.source.size, file.summary.lines
+        found_here = tuple(told.get(str(file.path), ()))
+        name = form.name if form else ""
+        report = FileReport(str(file.path), name, "", size, lines, found_here)
+        totals.add(report)
+        reporter.file(report, snippets(file.path))
+    reporter.close(totals)
+
+
+def _copies(shared: Common, redaction: api.Redaction, *, force: bool) -> None:
+    assert shared.output is not None
+    target = shared.output
+    if len(redaction.files) == 1 and not target.is_dir():
+        redaction.files[0].name = Path(target.name)
+        target = target.parent
+    api.publish(redaction, target, force=force)
+    for file in redaction.files:
+        shared.note(f"written: {target / file.name}")
+
+
+def _pour(redaction: api.Redaction) -> None:
+    if len(redaction.files) > 1:
+        raise UsageError("-o - takes one file, and these are several", hint="name a folder")
+    result = redaction.files[0].result
+    assert result is not None
+    out_stream().writelines(result.chunks())
+
+
+def _say(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[str, ...]) -> None:
+    """The summary on stderr, and the next step."""
+    places = sum(sum(file.summary.rules.values()) for file in redaction.files)
+    done = "replaced" if write or shared.output else "to replace"
+    files = sum(file.changed for file in redaction.files)
+    if not places:
+        shared.note(f"{count(len(redaction.files), 'file')}: nothing found")
+        return
+    values = count(redaction.values, "value")
+    shared.note(f"{count(places, 'place')} {done} in {count(files, 'file')}; {values}")
+    if write:
+        shared.note("no plain copy is kept; revoke secrets that were in the sessions")
+    elif shared.output is None:
+        names = " ".join(quoted(path) for path in paths)
+        shared.note(f"next: sesstool redact -o FOLDER {names}")
+        shared.note(f"next: sesstool redact --write --in-place {names}")
