@@ -33,8 +33,9 @@ Told = Callable[["Spot"], None]
 class Choice:
     """What the user chose: see `sesstool redact --help`.
 
-    `profile` is "resume" or "share", `style` "tag", "shape" or "label". `unreadable` says what happens to values in lines that are no JSON: "text" takes them out,
-    "skip" leaves such lines alone. `detectors` are groups or names of rules, all where empty.
+    `profile` is "resume" or "share", `style` "tag", "shape" or "label". `unreadable` says what
+    happens to values in lines that are no JSON: "text" takes them out, "skip" leaves such lines
+    alone. `detectors` are groups or names of rules, all where empty.
     """
 
     profile: str = "resume"

@@ -27,7 +27,10 @@ class StandIns:
     """Makes stand-ins of one style with one key."""
 
     def __init__(self, key: bytes = b"", style: str = "tag") -> None:
-        """Take a style ("tag", "shape" or "label") and a key; none means one of its own that nobody keeps, so that nothing links."""
+        """Take a style ("tag", "shape" or "label") and a key.
+
+        No key means one of its own that nobody keeps, so that nothing links.
+        """
         self._key = key or secrets.token_bytes(32)
         self._style = style
 
