@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from sesstool.privacy.fields import Leaf, Policy, leaves
 from sesstool.privacy.scan import Hit, Scanner
 from sesstool.privacy.standin import StandIns, is_standin
 from sesstool.records.heal import decode
-from sesstool.records.jsonspan import Member, dumps, locate, without
+from sesstool.records.jsonspan import Member, dumps, locate, members
 
 # A stand-in can complete what another rule looks for; that settles in a round or two.
 _ROUNDS = 4
@@ -167,10 +167,12 @@ class Rewriter:
         done.thinking += [pointer for pointer, _ in gone]
         holder = gone[0][0].rpartition("/")[0]
         held = locate(line, holder)
-        if held is not None and len(gone) == len(_at(value, holder)):
+        if held is None:
+            return
+        if len(gone) == len(_at(value, holder)):
             changes.append((held.start, held.end, dumps([{"type": "text", "text": _REMOVED}])))
         else:
-            changes += [(*span, b"") for span in _spans(line, inside)]
+            changes += [(*span, b"") for span in _spans(line, held, inside)]
 
     def _drop(self, done: Rewritten) -> None:
         """Empty what cannot be looked into."""
@@ -231,13 +233,18 @@ def _removed(place: Place, blocks: Iterable[Member]) -> Place:
     return place
 
 
-def _spans(line: bytes, members: Iterable[Member]) -> list[tuple[int, int]]:
-    """The spans of members with their commas, none overlapping another."""
-    spans: list[tuple[int, int]] = []
-    for member in members:
-        start, end = without(line, member)
-        spans.append((max(start, spans[-1][1]) if spans else start, end))
-    return spans
+def _spans(line: bytes, holder: Member, gone: Iterable[Member]) -> Iterator[tuple[int, int]]:
+    """What to cut so that items of a list go, each with one comma; at least one item stays."""
+    items = [member for _, member in members(line, holder.start)]
+    starts = {member.start for member in gone}
+    kept = False
+    for item, after in zip(items, [*items[1:], None], strict=True):
+        if item.start not in starts:
+            kept = True
+        elif kept:
+            yield items[items.index(item) - 1].end, item.end
+        elif after is not None:
+            yield item.start, after.start
 
 
 def _unique_keys(
