@@ -210,3 +210,17 @@ def test_a_replacement_holds_no_newline_and_nothing_that_json_escapes():
     for style in ("tag", "shape", "label"):
         text = StandIns(b"k" * 32, style).of("TOKEN", b'a"b\\c\nd' * 5).decode()
         assert json.dumps(text, ensure_ascii=False) == f'"{text}"'
+
+
+def test_a_reasoning_item_that_holds_values_says_nothing_any_more():
+    """Its ciphertext belongs to the summary; the record stays, and what counts records is right."""
+    item = {"type": "reasoning", "id": "rs_1", "encrypted_content": SEAL}
+    summary = [
+        {"type": "summary_text", "text": f"a {TOKEN}"},
+        {"type": "summary_text", "text": "b"},
+    ]
+    record = {"timestamp": "t", "type": "response_item", "payload": item | {"summary": summary}}
+    done = make("codex").rewrite(line(record))
+    empty = item | {"encrypted_content": None, "summary": []}
+    assert json.loads(done.line)["payload"] == empty
+    assert [p.action for p in done.places] == ["removed"]

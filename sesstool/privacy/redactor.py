@@ -11,10 +11,11 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from sesstool.errors import UsageError
-from sesstool.formats.base import Field, Format
-from sesstool.formats.events import Message
+from sesstool.formats.base import Field, Format, mapping
+from sesstool.formats.events import Message, ToolCall, ToolResult
 from sesstool.privacy.matcher import settled
 from sesstool.privacy.rewrite import Place, Rewriter, Rewritten
 from sesstool.privacy.ruleset import Rule
@@ -173,29 +174,45 @@ class Redactor:
 class _Turn:
     """Whether a thinking block that went begins a turn that is not over.
 
-    The provider asks for it there: the answer to a tool call must come with the thought that
-    led to the call.
+    The provider asks for it there: results must go to it with the thought that led to the calls.
     """
 
     def __init__(self, form: Format | None) -> None:
         self._form = form
-        self.broken = 0
+        self._line = 0
+        self._waits = False
+
+    @property
+    def broken(self) -> int:
+        """The line of such a block, 0 where there is none."""
+        return self._line if self._waits else 0
 
     def see(self, line: Line, *, thinking: bool) -> None:
         if thinking:
-            self.broken = line.number
-        elif self.broken and self._ends_turn(line.text):
-            self.broken = 0
-
-    def _ends_turn(self, text: bytes) -> bool:
+            self._line = line.number
+        if not self._line:
+            return
         try:
-            value = decode(text)
+            value = decode(line.text)
         except ValueError:
-            return False
+            return
         if self._form is None or type(value) is not dict:
-            return False
-        events = self._form.meaning(value).events
-        return any(type(event) is Message and event.prompt for event in events)
+            return
+        for event in self._form.meaning(value).events:
+            if type(event) in (ToolCall, ToolResult):
+                self._waits = True
+            elif type(event) is Message and event.prompt:
+                self._line, self._waits = 0, False
+            elif type(event) is Message and event.role == "assistant" and _speaks(event.content):
+                self._waits = False
+
+
+def _speaks(content: Any) -> bool:
+    """Whether a message of the model has words, and no call with them."""
+    if type(content) is not list:
+        return bool(content)
+    kinds = {mapping(block).get("type") for block in content}
+    return bool(kinds & {"text", "output_text"}) and not any("tool" in str(k) for k in kinds)
 
 
 def chosen(rules: Iterable[Rule], detectors: tuple[str, ...]) -> tuple[Rule, ...]:

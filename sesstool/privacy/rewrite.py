@@ -17,6 +17,7 @@ from sesstool.records.jsonspan import Member, dumps, locate, members
 
 # A stand-in can complete what another rule looks for; that settles in a round or two.
 _ROUNDS = 4
+_THOUGHT = {"summary": b"[]", "content": b"null", "encrypted_content": b"null"}
 _REMOVED = "[sesstool: a thinking block that held redacted values was removed]"
 
 
@@ -146,8 +147,8 @@ class Rewriter:
         places: list[Place],
         changes: list[tuple[int, int, bytes]],
     ) -> None:
-        """A thinking block that was signed cannot be changed: it goes whole, or loses its seal."""
-        if self._form is None or self._share or self._form.provider == "openai-responses":
+        """A thinking block that was signed cannot be changed: all that it says goes."""
+        if self._form is None or self._share:
             return
         value = _decoded(line)
         if not isinstance(value, dict):
@@ -165,6 +166,10 @@ class Rewriter:
         changes[:] = [c for c in changes if not any(m.start <= c[0] < m.end for m in inside)]
         places[:] = [_removed(p, inside) for p in places]
         done.thinking += [pointer for pointer, _ in gone]
+        if self._form.provider == "openai-responses":
+            # The item of a thought is a record: an empty one keeps what counts records right.
+            changes += [one for member in inside for one in _emptied(line, member)]
+            return
         holder = gone[0][0].rpartition("/")[0]
         held = locate(line, holder)
         if held is None:
@@ -225,6 +230,13 @@ def _touched(parts: Sequence[Leaf], start: int, end: int) -> Iterable[int]:
         if parts[at].end > start:
             yield at
         at += 1
+
+
+def _emptied(line: bytes, item: Member) -> Iterator[tuple[int, int, bytes]]:
+    """What takes the thought out of a reasoning item, readable and sealed."""
+    for name, member in members(line, item.start):
+        if name in _THOUGHT:
+            yield member.start, member.end, _THOUGHT[name]
 
 
 def _removed(place: Place, blocks: Iterable[Member]) -> Place:

@@ -26,7 +26,9 @@ from sesstool.records.lines import Line
 _DEPTH = 4
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 _FAILED = object()
-_THINKING = {("type", "thinking"), ("type", "redacted_thinking")}
+_THINKING = {
+    ("type", kind) for kind in ("thinking", "redacted_thinking", "summary_text", "reasoning_text")
+}
 
 
 def verify(

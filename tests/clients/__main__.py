@@ -1,12 +1,13 @@
 """Resume repaired sessions in the real agents, offline: what reaches the model, before and after.
 
-    python tests/clients CLIENTS [--client NAME] [--node BIN] [--damages N] [--seed N]
+    python tests/clients CLIENTS [--client NAME] [--node BIN] [--damages N] [--seed N] [--redact]
 
 CLIENTS is a folder that agents were installed in with npm. Each damaged session of the shared
 corpus, and N damages of our own to a sound one, is resumed bare, repaired (with --unsafe where
 something is left), and resumed again. A row tells what was done and the messages, calls and
 results that the model was sent. Exit status 1 where a session does not resume, or where
-something that the damaged file still held is missing.
+something that the damaged file still held is missing. With --redact it is sound sessions that
+values are planted in, and that are redacted in place.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import argparse
 import csv
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -167,6 +170,65 @@ def made(client: str, count: int, seed: int, folder: Path) -> list[Case]:
     return cases
 
 
+def sound(client: str, folder: Path) -> Iterator[Case]:
+    """The sound sessions of the corpus."""
+    with (CORPUS / "real-clients" / "INDEX.tsv").open(encoding="utf-8") as index:
+        rows = [r for r in csv.DictReader(index, delimiter="\t") if r["client"] == client]
+    for n, row in enumerate(rows):
+        if (
+            row["damage"] == "-"
+            and row["records"] not in ("0", "1")
+            and "agent-" not in row["file"]
+        ):
+            copy = prepared(client, CORPUS / "real-clients" / row["file"], folder / f"sound-{n}")
+            yield Case(client, f"{row['version']} {row['scenario']}", copy)
+
+
+def planted(line: bytes) -> bytes:
+    """A record with a token, an address and a card behind every text that people would read."""
+    token = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"  # invented; the parts are no token
+    value = b" (" + token.encode() + b", ana.diaz@kiln-works.fi, 4111 1111 1111 1111)"
+    try:
+        json.loads(line)
+    except ValueError:
+        return line
+    return _SAID.sub(lambda m: m[0] + value, line)
+
+
+# The end of the text of a message, a thought, a tool's output.
+_SAID = re.compile(
+    rb'"(?:text|thinking|content|output|stdout|message)":"(?!<)[^"\\]*+(?:\\.[^"\\]*+)*+(?=")'
+)
+
+
+def redacted(options: argparse.Namespace, folder: Path) -> int:
+    """Print the table of redacted sessions; returns how many are bad.
+
+    The values are compared with nothing but the file: a provider refuses planted thinking.
+    """
+    bad = 0
+    print(f"{'session':44} {'sound':14} {'redacted':14} sent: messages/calls/results")
+    for case in sound(options.client, folder):
+        before = resume(options, case, case.path)
+        lines = case.path.read_bytes().split(b"\n")
+        case.path.write_bytes(b"\n".join(map(planted, lines)))
+        flags = ("--write", "--in-place", "--yes", "--profile", "resume")
+        command = [sys.executable, "-m", "sesstool", "redact", "--isolated", *flags]
+        done = subprocess.run(
+            [*command, str(case.path)], capture_output=True, cwd=ROOT, check=False, text=True
+        )
+        after = resume(options, case, case.path)
+        faults = [] if after["resumed"] else ["does not resume"]
+        # A message of nothing but a thought says that it went.
+        faults += ["fewer messages"] * (len(after["texts"]) < len(before["texts"]))
+        faults += ["other calls"] * (told(before).split("/")[1:] != told(after).split("/")[1:])
+        faults += ["a value is left"] * (b"ana.diaz@" in case.path.read_bytes())
+        faults += [done.stderr[-200:]] * bool(done.returncode)
+        bad += bool(faults)
+        print(f"{case.name:44} {told(before):14} {told(after):14} {faults or ''}", flush=True)
+    return bad
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("clients")
@@ -175,12 +237,15 @@ def main() -> int:
     parser.add_argument("--damages", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--corpus", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--redact", action="store_true")
     options = parser.parse_args()
     if not ORACLE.exists():
         sys.exit(f"there is no {ORACLE}: the shared files are not beside this checkout")
     bad = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if options.redact:
+            return int(bool(redacted(options, folder)))
         cases = damaged(options.client, folder) if options.corpus else []
         cases += made(options.client, options.damages, options.seed, folder)
         known: dict[Path, dict[str, Any]] = {}
