@@ -108,14 +108,15 @@ def command(
 
     if not targets:
         return worst(codes)
-    if shared.output_format in ("text", "concise"):
+    piped_out = str(shared.output) == "-"
+    if shared.output_format in ("text", "concise") and not piped_out:
         out_stream().write(f"profile {chosen}: {_PROFILES[chosen]}\n".encode())
     with api.redact(
         targets, choice, key=secret_key, format_name=format_name or "", told=tell
     ) as redaction:
-        if not check:
+        if not check and not piped_out:
             _show(shared, redaction, told)
-        if shared.output is not None and str(shared.output) == "-":
+        if piped_out:
             _pour(redaction)
         elif shared.output is not None:
             _copies(shared, redaction, force=force)

@@ -201,6 +201,12 @@ _SAID = re.compile(
 )
 
 
+def said(report: dict[str, Any]) -> int:
+    """How many messages were sent, without what Codex tells of the place where it runs."""
+    own = ("<environment_context", "# AGENTS.md instructions")
+    return sum(not text.startswith(own) for text in report["texts"])
+
+
 def redacted(options: argparse.Namespace, folder: Path) -> int:
     """Print the table of redacted sessions; returns how many are bad.
 
@@ -210,6 +216,8 @@ def redacted(options: argparse.Namespace, folder: Path) -> int:
     print(f"{'session':44} {'sound':14} {'redacted':14} sent: messages/calls/results")
     for case in sound(options.client, folder):
         before = resume(options, case, case.path)
+        if not before["resumed"]:
+            continue  # a fork by reference, whose parent is not beside it
         lines = case.path.read_bytes().split(b"\n")
         case.path.write_bytes(b"\n".join(map(planted, lines)))
         flags = ("--write", "--in-place", "--yes", "--profile", "resume")
@@ -220,7 +228,7 @@ def redacted(options: argparse.Namespace, folder: Path) -> int:
         after = resume(options, case, case.path)
         faults = [] if after["resumed"] else ["does not resume"]
         # A message of nothing but a thought says that it went.
-        faults += ["fewer messages"] * (len(after["texts"]) < len(before["texts"]))
+        faults += ["fewer messages"] * (said(after) < said(before))
         faults += ["other calls"] * (told(before).split("/")[1:] != told(after).split("/")[1:])
         faults += ["a value is left"] * (b"ana.diaz@" in case.path.read_bytes())
         faults += [done.stderr[-200:]] * bool(done.returncode)

@@ -1,0 +1,293 @@
+"""`sesstool redact` on sets of files: what it writes, refuses, names and tells."""
+
+import gzip
+import json
+import os
+
+import pytest
+
+from sesstool.api import redaction as api
+from sesstool.cli.main import run
+from sesstool.errors import ResidueError, UsageError
+from sesstool.privacy import rewrite
+from tests.conftest import SESSION, jsonl
+
+MAIL = "mina.korhonen@kiln-works.fi"
+# Made of parts: nothing in this file looks like a credential.
+TOKEN = "gh" + "p_" + "aB3dE5gH7jK9" * 3
+OLD = 1_700_000_000
+
+
+def user(text, number=1, **more):
+    ids = {
+        "timestamp": "2026-03-01T06:00:00.000Z",
+        "uuid": f"u{number}",
+        "parentUuid": f"u{number - 1}" if number > 1 else None,
+    }
+    message = {"role": "user", "content": text}
+    return {"type": "user", "sessionId": SESSION, "message": message} | ids | more
+
+
+def answer(content, number, **more):
+    return user("", number) | {
+        "type": "assistant",
+        "message": {"role": "assistant", "id": f"m{number}", "content": content},
+        **more,
+    }
+
+
+@pytest.fixture
+def session(tmp_path):
+    """A session that its owner alone may read, of long ago."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    path = folder / f"{SESSION}.jsonl"
+    put(path, user(f"write to {MAIL}"), user(f"the token is {TOKEN}", 2))
+    return path
+
+
+def put(path, *records):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(jsonl(*records))
+    path.chmod(0o600)
+    os.utime(path, (OLD, OLD))
+
+
+def in_place(path, *more):
+    return run(["redact", "--write", "--in-place", "--yes", str(path), *more])
+
+
+def held(path):
+    return path.read_bytes().decode()
+
+
+def test_a_preview_changes_nothing_and_exits_1(session, capsys):
+    before = session.read_bytes()
+    assert run(["redact", str(session)]) == 1
+    assert session.read_bytes() == before
+    told = capsys.readouterr()
+    assert told.out.startswith("profile resume: ")
+    assert MAIL not in told.out + told.err
+    assert TOKEN not in told.out + told.err
+    assert "next: sesstool redact" in told.err
+
+
+def test_a_clean_session_exits_0(tmp_path):
+    put(tmp_path / "a.jsonl", user("nothing here"))
+    assert run(["redact", str(tmp_path / "a.jsonl")]) == 0
+    assert run(["redact", "--check", str(tmp_path / "a.jsonl")]) == 0
+
+
+def test_check_says_whether_there_is_anything(session, capsys):
+    assert run(["redact", "--check", str(session)]) == 1
+    assert MAIL not in capsys.readouterr().out
+
+
+def test_in_place_keeps_mode_and_time_and_no_plain_copy(session, home):
+    assert in_place(session) == 0
+    assert MAIL not in held(session)
+    assert TOKEN not in held(session)
+    now = session.stat()
+    assert (now.st_mode & 0o777, now.st_mtime) == (0o600, OLD)
+    left = [p for p in home.rglob("*") if p.is_file() and MAIL.encode() in p.read_bytes()]
+    assert left == []
+    assert sorted(p.name for p in session.parent.iterdir()) == [session.name]
+
+
+def test_what_earlier_repairs_kept_of_the_session_goes_with_it(session, home):
+    session.write_bytes(session.read_bytes() + f'{{"type":"user","text":"{MAIL}'.encode())
+    os.utime(session, (OLD, OLD))
+    assert run(["repair", "--write", str(session)]) == 0
+    kept = home / ".state" / "sesstool" / "undo"
+    assert any(MAIL.encode() in p.read_bytes() for p in kept.rglob("*.bin"))
+    assert in_place(session) == 0
+    assert not [p for p in kept.rglob("*") if p.is_file() and MAIL.encode() in p.read_bytes()]
+
+
+def test_the_audit_log_tells_of_the_write_without_values(session, home):
+    in_place(session)
+    (line,) = (home / ".state" / "sesstool" / "audit.jsonl").read_text().splitlines()
+    told = json.loads(line)
+    assert (told["action"], told["path"]) == ("redact", str(session))
+    assert MAIL not in line
+
+
+def test_a_value_found_in_one_file_goes_from_all(session):
+    """The second file has it without anything that a rule would know it by."""
+    other = session.with_name("other.jsonl")
+    put(other, user(f"say it again: {TOKEN[:20]} no, {MAIL.upper()}"))
+    assert run(["redact", "--write", "--in-place", "--yes", str(session.parent)]) == 0
+    assert MAIL.upper() not in held(other)
+
+
+def test_side_files_go_with_their_session(session):
+    output = session.with_suffix("") / "tool-results" / "r1.txt"
+    agent = session.with_suffix("") / "subagents" / "agent-1.jsonl"
+    meta = agent.with_suffix(".meta.json")
+    put(agent, user(f"ask {MAIL}", isSidechain=True, agentId="1"))
+    output.parent.mkdir(parents=True)
+    output.write_text(f"line\n{MAIL}\n")
+    meta.write_text(json.dumps({"agentType": "general", "description": MAIL}, indent=2))
+    assert in_place(session) == 0
+    for path in (output, agent, meta):
+        assert MAIL not in held(path)
+    assert held(output).startswith("line\n")
+    assert json.loads(held(meta))["agentType"] == "general"
+
+
+def test_copies_lie_as_the_files_do_and_their_names_hold_no_value(session, tmp_path):
+    slug = session.parent / "-home-mina-korhonen-kiln"
+    put(slug / "one.jsonl", user("x", cwd="/home/mina.korhonen/kiln"))
+    put(slug / f"{MAIL}.jsonl", user(MAIL))
+    out = tmp_path / "out"
+    assert run(["redact", "-o", str(out), str(session.parent)]) == 0
+    names = [str(p.relative_to(out)) for p in out.rglob("*.jsonl")]
+    assert len(names) == 3
+    assert MAIL not in "".join(names)
+    assert all((p.stat().st_mode & 0o777) == 0o600 for p in out.rglob("*.jsonl"))
+    assert MAIL in held(session)
+
+
+def test_a_copy_goes_to_a_file_and_is_not_overwritten(session, tmp_path):
+    copy = tmp_path / "copy.jsonl"
+    assert run(["redact", "-o", str(copy), str(session)]) == 0
+    assert MAIL not in held(copy)
+    assert run(["redact", "-o", str(copy), str(session)]) == 6
+    assert run(["redact", "--force", "-o", str(copy), str(session)]) == 0
+
+
+def test_a_copy_goes_to_stdout(session, capsysbinary):
+    assert run(["redact", "-q", "-o", "-", str(session)]) == 0
+    out = capsysbinary.readouterr().out
+    assert MAIL.encode() not in out
+    assert [json.loads(line)["uuid"] for line in out.splitlines()] == ["u1", "u2"]
+
+
+def test_a_compressed_session_stays_compressed(session):
+    packed = session.with_name("packed.jsonl.gz")
+    packed.write_bytes(gzip.compress(session.read_bytes()))
+    os.utime(packed, (OLD, OLD))
+    assert in_place(packed) == 0
+    assert MAIL.encode() not in gzip.decompress(packed.read_bytes())
+
+
+def test_one_key_gives_one_stand_in_in_all_runs(session, tmp_path):
+    key = tmp_path / "key"
+    key.write_bytes(b"0123456789abcdef0123456789abcdef")
+    outs = [tmp_path / f"{n}.jsonl" for n in range(4)]
+    for n, out in enumerate(outs):
+        with_key = ["--key", str(key)] if n < 2 else []
+        assert run(["redact", *with_key, "-o", str(out), str(session)]) == 0
+    assert held(outs[0]) == held(outs[1])
+    assert len({held(out) for out in outs}) == 3
+
+
+def test_a_short_key_is_refused(session, tmp_path):
+    key = tmp_path / "key"
+    key.write_bytes(b"short")
+    assert run(["redact", "--key", str(key), str(session)]) == 2
+
+
+@pytest.mark.parametrize("profile", ["resume", "share"])
+@pytest.mark.parametrize("style", ["tag", "shape", "label"])
+def test_a_second_redaction_changes_nothing(session, profile, style):
+    assert in_place(session, "--profile", profile, "--style", style) == 0
+    once = session.read_bytes()
+    assert run(["redact", "--profile", profile, "--style", style, str(session)]) == 0
+    assert in_place(session, "--profile", profile, "--style", style) == 0
+    assert session.read_bytes() == once
+
+
+def test_in_place_asks_and_does_nothing_where_nobody_answers(session):
+    before = session.read_bytes()
+    assert run(["redact", "--write", "--in-place", str(session)]) == 6
+    assert session.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--write"],
+        ["--in-place"],
+        ["--write", "--in-place", "--check"],
+        ["--write", "--in-place", "--dry-run"],
+        ["--write", "--in-place", "-o", "x"],
+        ["--detectors", "nonsense"],
+    ],
+)
+def test_options_that_make_no_sense_are_refused(session, options):
+    before = session.read_bytes()
+    assert run(["redact", "--yes", *options, str(session)]) == 2
+    assert session.read_bytes() == before
+
+
+def test_detectors_choose(session):
+    assert in_place(session, "--detectors", "email") == 0
+    assert MAIL not in held(session)
+    assert TOKEN in held(session)
+
+
+def test_a_session_in_utf_16_is_refused_with_the_next_step(tmp_path, capsys):
+    path = tmp_path / "wide.jsonl"
+    path.write_bytes(jsonl(user(MAIL)).decode().encode("utf-16"))
+    assert run(["redact", str(path)]) == 2
+    assert "repair" in capsys.readouterr().err
+
+
+def thought(text):
+    return {"type": "thinking", "thinking": text, "signature": "QUJD" * 20}
+
+
+def call(number):
+    return {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": "ls"}}
+
+
+def result(number):
+    return [{"type": "tool_result", "tool_use_id": f"t{number}", "content": "x"}]
+
+
+def test_thinking_that_an_open_turn_begins_with_is_refused(session, capsys):
+    put(session, user("go"), answer([thought(MAIL), call(1)], 2), user(result(1), 3))
+    before = session.read_bytes()
+    assert in_place(session) == 2
+    assert session.read_bytes() == before
+    assert "--profile share" in capsys.readouterr().err
+    assert in_place(session, "--profile", "share") == 0
+
+
+def test_thinking_goes_where_the_turn_is_over(session):
+    said = answer([{"type": "text", "text": "done"}], 4)
+    put(session, user("go"), answer([thought(MAIL), call(1)], 2), user(result(1), 3), said)
+    assert in_place(session) == 0
+    kept = json.loads(held(session).splitlines()[1])["message"]["content"]
+    assert [block["type"] for block in kept] == ["tool_use"]
+
+
+def test_nothing_is_written_where_verification_fails(session, monkeypatch, capsys):
+    """A rewriting that leaves a value behind is caught by another way of reading."""
+    whole = rewrite._edited
+
+    def broken(line, changes):
+        return whole(line, [c for c in changes if b"EMAIL" not in c[2]])
+
+    monkeypatch.setattr(rewrite, "_edited", broken)
+    before = session.read_bytes()
+    assert in_place(session) == 6
+    assert session.read_bytes() == before
+    told = capsys.readouterr()
+    assert MAIL not in told.out + told.err
+    with pytest.raises(ResidueError):
+        api.redact([session])
+
+
+def test_a_field_that_must_stay_is_watched(session, monkeypatch):
+    whole = rewrite._edited
+    monkeypatch.setattr(
+        rewrite, "_edited", lambda line, c: whole(line, c).replace(b'"u2"', b'"u9"')
+    )
+    assert in_place(session) == 6
+
+
+def test_an_unknown_detector_is_named(session):
+    with pytest.raises(UsageError, match="there is no detector x"):
+        api.redact([session], api.Choice(detectors=("x",)))
