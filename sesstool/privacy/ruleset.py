@@ -85,6 +85,11 @@ class Rule:
         return compiled(self.regex, f"the rule {self.id}")
 
     @cached_property
+    def anchors_bytes(self) -> tuple[bytes, ...]:
+        """The anchors as bytes."""
+        return tuple(anchor.encode() for anchor in self.anchors)
+
+    @cached_property
     def value_group(self) -> int:
         """The number of the group that holds the value."""
         return int(self.compiled.groupindex.get(b"value", 0))
