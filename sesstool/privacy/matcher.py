@@ -109,17 +109,17 @@ class Matcher:
 
 def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: list[Match]) -> None:
     """Add what a rule finds in a part of a text, or begins there."""
-    group = rule.value_group
     search = rule.compiled.search
     refused = 0
     while match := search(text, start, end):
         first, last = match.span()
-        span = match.span(group)
+        value = max(map(match.span, rule.value_groups))
         start = max(last, first + 1)
-        if span[0] < 0 or span[0] == span[1]:
+        if value[0] == value[1]:
             continue
-        if _stands(rule, text, lower, *span):
-            found.append(Match(*span, rule))
+        key = b"" if rule.key_group is None else match[rule.key_group] or b""
+        if _stands(rule, lower, Candidate(text, *value, key)):
+            found.append(Match(*value, rule))
             refused = 0
         elif refused < _RETRIES:
             refused += 1
@@ -136,8 +136,9 @@ def _anew(rule: Rule, lower: bytes, first: int, last: int) -> int:
     return last
 
 
-def _stands(rule: Rule, text: bytes, lower: bytes, start: int, end: int) -> bool:
+def _stands(rule: Rule, lower: bytes, candidate: Candidate) -> bool:
     """Whether what surrounds a value and its checks let it stand."""
+    text, start, end, _ = candidate
     beside = BESIDE[rule.boundary]
     if beside and (
         (start > 0 and text[start - 1] in beside) or (end < len(text) and text[end] in beside)
@@ -147,7 +148,7 @@ def _stands(rule: Rule, text: bytes, lower: bytes, start: int, end: int) -> bool
         near = lower[max(start - _CONTEXT, 0) : start]
         if not any(word.encode() in near for word in rule.context):
             return False
-    return all(holds(check, Candidate(text, start, end)) for check in rule.validate)
+    return all(holds(check, candidate) for check in rule.validate)
 
 
 def settled(found: list[Match]) -> list[Match]:
