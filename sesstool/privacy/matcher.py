@@ -113,13 +113,13 @@ def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: l
     refused = 0
     while match := search(text, start, end):
         first, last = match.span()
-        value = max(map(match.span, rule.value_groups))
+        begin, finish = max(map(match.span, rule.value_groups))
         start = max(last, first + 1)
-        if value[0] == value[1]:
+        if begin == finish:
             continue
         key = b"" if rule.key_group is None else match[rule.key_group] or b""
-        if _stands(rule, lower, Candidate(text, *value, key)):
-            found.append(Match(*value, rule))
+        if _stands(rule, lower, Candidate(text, begin, finish, key)):
+            found.append(Match(begin, finish, rule))
             refused = 0
         elif refused < _RETRIES:
             refused += 1
