@@ -82,7 +82,7 @@ def _found(text, value):
     return spans
 
 
-@settings(max_examples=3000)
+@settings(max_examples=300, deadline=None)
 @given(st.data(), VALUES, NESTED)
 def test_a_value_under_encodings_is_found_with_exactly_the_bytes_that_stand_for_it(
     data, value, codings

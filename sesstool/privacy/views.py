@@ -31,8 +31,8 @@ _FREE = 1 << 12
 _PART = 1 << 14
 # How much of what surrounds an encoded character can belong to a value and to what tells of it.
 _BEFORE, _BEHIND = 256, 512
-_LIMIT = re.compile(rb"[\s<>]")
-_WORD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-.%"
+_GAPS = (b" ", b"\n", b"\t")
+_LIMIT = re.compile(rb"[ \n\t]")
 SEAM = b"\n\x00\n"
 """Stands between parts of a view that do not stand together in its base."""
 
@@ -182,28 +182,18 @@ def _regions(text: bytes, coding: Coding) -> list[tuple[int, int]]:
     regions: list[tuple[int, int]] = []
     position = 0
     while match := coding.pattern.search(text, position):
-        start = _without(text, max(match.start() - _BEFORE, 0), _WORD)
-        start = _without(text, start, b"\\")
+        floor = regions[-1][1] if regions else 0
+        start = max(match.start() - _BEFORE, floor)
+        start = max(floor, *(text.rfind(gap, floor, start) + 1 for gap in _GAPS))
         limit = _LIMIT.search(text, match.end() + _BEHIND)
         end = limit.start() if limit else len(text)
         end = _cut(text, coding, match.end(), end)
-        if regions and start <= regions[-1][1]:
+        if regions and start == floor:
             start = regions.pop()[0]
         regions.append((start, end))
         # What is encoded near the end has its own surroundings.
         position = _cut(text, coding, match.end(), max(end - _BEHIND, match.end()))
     return regions
-
-
-def _without(text: bytes, end: int, letters: bytes) -> int:
-    """Where the run of some letters that ends at an offset begins."""
-    size = _BEFORE
-    while True:
-        run = text[max(end - size, 0) : end]
-        rest = len(run.rstrip(letters))
-        if rest or size >= end:
-            return max(end - size, 0) + rest
-        size *= 4
 
 
 def _decoded(base: View, coding: Coding, regions: list[tuple[int, int]]) -> View:
@@ -248,12 +238,23 @@ def _cut(text: bytes, coding: Coding, start: int, cut: int) -> int:
 
 def _before_escape(text: bytes, start: int, sign: int) -> int:
     """Where the escape begins, or ends, whose backslash stands at `sign`."""
-    if (sign + 1 - max(_without(text, sign + 1, b"\\"), start)) % 2 == 0:
+    if _backslashes(text, start, sign + 1) % 2 == 0:
         return sign + 1
     # Two escapes can be one character.
-    if _HIGH.match(text, sign - 6) and (sign - 5 - _without(text, sign - 5, b"\\")) % 2:
+    if _HIGH.match(text, sign - 6) and _backslashes(text, start, sign - 5) % 2:
         return sign - 6
     return sign
+
+
+def _backslashes(text: bytes, start: int, end: int) -> int:
+    """How many stand in a row before an offset, down to `start`."""
+    size = 64
+    while True:
+        before = text[max(end - size, start) : end]
+        run = len(before) - len(before.rstrip(b"\\"))
+        if run < len(before) or end - size <= start:
+            return run
+        size *= 4
 
 
 def _opened(base: View, found: list[runs.Run], name: str) -> View:
