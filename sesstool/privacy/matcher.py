@@ -1,22 +1,33 @@
-"""Rules on one text: which of them match where, and which of two overlapping matches wins."""
+"""Rules on one text: which of them match where, and which of two overlapping matches wins.
+
+What a rule matches is what its expression finds over the whole text. It is tried only where an
+anchor of it is within reach, which finds the same.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from math import inf
 from typing import NamedTuple
 
 import ahocorasick_rs
 
+from sesstool.privacy.expressions import reach
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.validators import Candidate, holds
 
-# A text is looked at in windows: what only one part of it asks for is not tried on all of it.
+# Anchors are looked for in windows: a list of all of them could be far larger than the text.
 _WINDOW = 1 << 16
-_OVERLAP = 1 << 13
+# Of so many anchors in a window the places are not told apart.
+_DENSE = 1 << 12
+# It costs as much to start an expression as to run it over so many bytes.
+_GAP = 1 << 9
 _CONTEXT = 48
-_BESIDE = {
+# Matches that are refused hide others that begin inside them: so many are looked for in a row.
+_RETRIES = 16
+BESIDE = {
     "token": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"),
     "word": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"),
     "digits": frozenset(b"0123456789"),
@@ -35,52 +46,109 @@ class Match(NamedTuple):
 class Matcher:
     """Finds what a set of rules describes."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        """Compile the index of anchors; the expressions are compiled when first used."""
-        self._always: list[Rule] = []
-        by_anchor: defaultdict[str, list[int]] = defaultdict(list)
+    def __init__(self, rules: Iterable[Rule], window: int = _WINDOW) -> None:
+        """Index the anchors; the expressions are compiled when first used."""
         self.rules = tuple(rules)
+        self._window = window
+        self._always = [rule for rule in self.rules if not rule.anchors]
+        self._of_anchor: defaultdict[str, list[int]] = defaultdict(list)
         for number, rule in enumerate(self.rules):
-            if not rule.anchors:
-                self._always.append(rule)
             for anchor in rule.anchors:
-                by_anchor[anchor].append(number)
-        self._of_anchor = [tuple(numbers) for numbers in by_anchor.values()]
-        self._index = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in by_anchor])
+                self._of_anchor[anchor].append(number)
+        self._anchors = list(self._of_anchor)
+        self._index = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in self._anchors])
+        self._overlap = max(map(len, self._anchors), default=1) - 1
+        self._reach = [reach(rule.regex, rule.anchors) for rule in self.rules]
 
     def find(self, text: bytes) -> list[Match]:
         """The values in a text, in order, none overlapping another."""
-        found: list[Match] = []
-        for start in range(0, max(len(text), 1), _WINDOW):
-            window = text[max(start - _OVERLAP, 0) : start + _WINDOW + _OVERLAP]
-            self._find(window, max(start - _OVERLAP, 0), found)
-        return settled(found)
-
-    def _find(self, text: bytes, offset: int, found: list[Match]) -> None:
         lower = text.lower()
-        hits = self._index.find_matches_as_indexes(lower, overlapping=True)
-        numbers = {n for anchor in {hit[0] for hit in hits} for n in self._of_anchor[anchor]}
-        for rule in [*self._always, *(self.rules[n] for n in sorted(numbers))]:
-            _apply(rule, text, lower, offset, found)
+        found: list[Match] = []
+        for rule in self._always:
+            _apply(rule, text, lower, 0, len(text), found)
+        for number, places in self._places(lower).items():
+            for start, end in self._parts(number, places, len(text)):
+                _apply(self.rules[number], text, lower, start, end, found)
+        return settled(found) if len(found) > 1 else found
+
+    def _places(self, lower: bytes) -> dict[int, list[tuple[int, int]]]:
+        """For each rule with an anchor in the text the places where one begins: first, last."""
+        places: dict[int, list[tuple[int, int]]] = {}
+        for start in range(0, len(lower), self._window):
+            window = lower[start : start + self._window + self._overlap]
+            hits = self._index.find_matches_as_indexes(window, overlapping=True)
+            if len(hits) > _DENSE:
+                everywhere = (start, start + len(window))
+                spans = {index: [everywhere] for index in {hit[0] for hit in hits}}
+            else:
+                spans = {}
+                for index, at, _ in hits:
+                    spans.setdefault(index, []).append((start + at, start + at))
+            for index, some in spans.items():
+                for number in self._of_anchor[self._anchors[index]]:
+                    places.setdefault(number, []).extend(some)
+        return places
+
+    def _parts(
+        self, number: int, places: list[tuple[int, int]], length: int
+    ) -> Iterator[tuple[int, int]]:
+        """The parts of the text that hold every match of a rule, with what is near joined."""
+        before, after = self._reach[number]
+        if before == inf:
+            yield 0, length
+            return
+        places.sort()
+        first, last = places[0]
+        for start, end in places:
+            if start - before > last + after + _GAP:
+                yield max(first - int(before), 0), int(min(last + after, length))
+                first = start
+            last = max(last, end)
+        yield max(first - int(before), 0), int(min(last + after, length))
 
 
-def _apply(rule: Rule, text: bytes, lower: bytes, offset: int, found: list[Match]) -> None:
-    beside = _BESIDE[rule.boundary]
-    group = rule.value_group
-    for match in rule.compiled.finditer(text):
-        start, end = match.span(group)
-        if start < 0 or start == end:
+def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: list[Match]) -> None:
+    """Add what a rule finds in a part of a text, or begins there."""
+    search = rule.compiled.search
+    refused = 0
+    while match := search(text, start, end):
+        first, last = match.span()
+        begin, finish = max(map(match.span, rule.value_groups))
+        start = max(last, first + 1)
+        if begin == finish:
             continue
-        if beside and (
-            (start > 0 and text[start - 1] in beside) or (end < len(text) and text[end] in beside)
-        ):
-            continue
-        if rule.context and not any(
-            word.encode() in lower[max(start - _CONTEXT, 0) : start] for word in rule.context
-        ):
-            continue
-        if all(holds(check, Candidate(text, start, end)) for check in rule.validate):
-            found.append(Match(offset + start, offset + end, rule))
+        key = b"" if rule.key_group is None else match[rule.key_group] or b""
+        if _stands(rule, lower, Candidate(text, begin, finish, key)):
+            found.append(Match(begin, finish, rule))
+            refused = 0
+        elif refused < _RETRIES:
+            refused += 1
+            start = _anew(rule, lower, first, start)
+        else:
+            refused = 0
+
+
+def _anew(rule: Rule, lower: bytes, first: int, last: int) -> int:
+    """Where a match may begin by an anchor inside one that was refused."""
+    if rule.anchors and lower.startswith(rule.anchors_bytes, first):
+        begins = (lower.find(anchor, first + 1, last) for anchor in rule.anchors_bytes)
+        return min((at for at in begins if at >= 0), default=last)
+    return last
+
+
+def _stands(rule: Rule, lower: bytes, candidate: Candidate) -> bool:
+    """Whether what surrounds a value and its checks let it stand."""
+    text, start, end, _ = candidate
+    beside = BESIDE[rule.boundary]
+    if beside and (
+        (start > 0 and text[start - 1] in beside) or (end < len(text) and text[end] in beside)
+    ):
+        return False
+    if rule.context:
+        near = lower[max(start - _CONTEXT, 0) : start]
+        if not any(word.encode() in near for word in rule.context):
+            return False
+    return all(holds(check, candidate) for check in rule.validate)
 
 
 def settled(found: list[Match]) -> list[Match]:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from sesstool.privacy.matcher import Match, Matcher, settled
 from sesstool.privacy.ruleset import Rule
-from sesstool.privacy.views import View, unescaped, views
+from sesstool.privacy.views import SEAM, View, Views, unescaped
 
 _BACKSLASH = ord("\\")
 # An escape of which only the beginning is there.
@@ -42,6 +42,8 @@ class Scanner:
     def __init__(self, rules: Iterable[Rule], known: Known | None = None) -> None:
         """Compile the rules; `known` finds values that are known already."""
         self._known = known
+        self.bounded = 0
+        """How many texts were encoded so often that not all of it was looked at."""
         rules = tuple(rules)
         self._matcher = Matcher(rules)
         self._joined = Matcher(rule for rule in rules if rule.joined)
@@ -56,15 +58,19 @@ class Scanner:
         begin = (unescaped(root) if escaped else None) or root
         whole: dict[Match, Hit] = {}
         torn: dict[Match, Hit] = {}
-        for view in views(begin):
+        drawn = Views(begin)
+        for view in drawn:
             matches = self._matcher.find(view.text)
             if self._known is not None:
                 matches += self._known.find(view.text)
             for match in matches:
+                if SEAM in view.text[match.start : match.end]:
+                    continue
                 end = match.end - _odd_backslash(view.text, match.start, match.end)
                 span = Match(*view.source(match.start, end), match.rule)
                 hit = Hit(*span, view.text[match.start : end], view.chain)
                 (torn if _in_escape(view.text, match.start) else whole).setdefault(span, hit)
+        self.bounded += drawn.bounded
         for span, hit in torn.items():
             # Where the escape is one, a deeper view has the value without its letter.
             if not any(span.start < w.end and w.start < span.end for w in whole):
