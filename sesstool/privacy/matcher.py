@@ -66,10 +66,9 @@ class Matcher:
 
 def _apply(rule: Rule, text: bytes, lower: bytes, offset: int, found: list[Match]) -> None:
     beside = _BESIDE[rule.boundary]
-    group = rule.value_group
     for match in rule.compiled.finditer(text):
-        start, end = match.span(group)
-        if start < 0 or start == end:
+        start, end = max(map(match.span, rule.value_groups))
+        if start == end:
             continue
         if beside and (
             (start > 0 and text[start - 1] in beside) or (end < len(text) and text[end] in beside)
@@ -79,7 +78,8 @@ def _apply(rule: Rule, text: bytes, lower: bytes, offset: int, found: list[Match
             word.encode() in lower[max(start - _CONTEXT, 0) : start] for word in rule.context
         ):
             continue
-        if all(holds(check, Candidate(text, start, end)) for check in rule.validate):
+        key = b"" if rule.key_group is None else match[rule.key_group] or b""
+        if all(holds(check, Candidate(text, start, end, key)) for check in rule.validate):
             found.append(Match(offset + start, offset + end, rule))
 
 

@@ -1,6 +1,8 @@
 """The detection rules: TOML files, each rule with examples that the tests run.
 
-A rule file holds `[[rule]]` tables:
+A rule file may begin with `[defaults]`, members that its rules have unless they say otherwise, and
+`[parts]`, pieces of expressions: `{{NAME}}` in an expression, or in a later part, stands for one.
+Then come `[[rule]]` tables:
 
     id           its name, kebab-case, unique
     group        "secret" or "personal"
@@ -8,7 +10,8 @@ A rule file holds `[[rule]]` tables:
     title        what it finds, in words
     confidence   0 to 1: which of two overlapping matches wins, and what the report says
     regex        RE2 over the bytes of UTF-8 text, ASCII classes; the value is the group named
-                 `value`, else the whole match
+                 `value`, `value2`, … that took part, else the whole match. A group named `key` is
+                 the name that the text gives the value, which checks may look at
     anchors      lower-case ASCII literals, one of which stands in every match in any case; a rule
                  without is tried on every text, which is slow
     boundary     what must not stand beside the value: "token" a character of [A-Za-z0-9_-],
@@ -57,6 +60,7 @@ _CLASSES = {
     "upper": string.ascii_uppercase,
     "uppernum": string.ascii_uppercase + string.digits,
 }
+_PART = re.compile(r"\{\{(\w+)\}\}")
 _RUN = re.compile(r"<(\w+):(\d+)>")
 
 
@@ -85,9 +89,16 @@ class Rule:
         return compiled(self.regex, f"the rule {self.id}")
 
     @cached_property
-    def value_group(self) -> int:
-        """The number of the group that holds the value."""
-        return int(self.compiled.groupindex.get(b"value", 0))
+    def value_groups(self) -> tuple[int, ...]:
+        """The numbers of the groups one of which holds the value."""
+        groups = self.compiled.groupindex.items()
+        return tuple(number for name, number in groups if name.startswith(b"value")) or (0,)
+
+    @cached_property
+    def key_group(self) -> int | None:
+        """The number of the group that holds the name of the value."""
+        number = self.compiled.groupindex.get(b"key")
+        return None if number is None else int(number)
 
 
 def compiled(regex: str, name: str) -> Any:
@@ -112,17 +123,27 @@ def loads(text: str, name: str) -> Iterator[Rule]:
     """The rules in the text of a rule file. Raises UsageError."""
     hint = "sesstool schema redaction-rules prints what a rule file may hold"
     try:
-        tables = tomllib.loads(text).get("rule", [])
+        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name} is no TOML: {_place(error)}", hint) from error
-    for table in tables:
+    parts: dict[str, str] = {}
+    for part, regex in content.get("parts", {}).items():
+        parts[part] = _whole(regex, parts)
+    for table in content.get("rule", []):
+        table = content.get("defaults", {}) | table
         values = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
         try:
+            values["regex"] = _whole(values["regex"], parts)
             yield Rule(**values)
-        except TypeError as error:
+        except (TypeError, KeyError) as error:
             raise UsageError(
                 f"a rule of {name} lacks a member, or has one too many", hint
             ) from error
+
+
+def _whole(regex: str, parts: dict[str, str]) -> str:
+    """An expression with its parts in place. Raises KeyError."""
+    return _PART.sub(lambda m: f"(?:{parts[m[1]]})", regex)
 
 
 def digest(rules: Iterable[Rule]) -> str:
