@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import ahocorasick_rs
 
+from sesstool.privacy.candidate import Candidate
 from sesstool.privacy.ruleset import Rule
-from sesstool.privacy.validators import Candidate, holds
+from sesstool.privacy.validators import holds
 
 # A text is looked at in windows: what only one part of it asks for is not tried on all of it.
 _WINDOW = 1 << 16
