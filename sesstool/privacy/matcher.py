@@ -69,6 +69,8 @@ def _apply(rule: Rule, text: bytes, lower: bytes, offset: int, found: list[Match
     beside = _BESIDE[rule.boundary]
     for match in rule.compiled.finditer(text):
         start, end = max(map(match.span, rule.value_groups))
+        if start < 0:
+            start, end = match.span()
         if start == end:
             continue
         if beside and (

@@ -24,7 +24,7 @@ _REFERENCE = re.compile(
     rb"[$%@#]?\{|\$\(|\$[A-Za-z_(]|\$\d+$|%[A-Za-z_]+%|<%|%\(|%[sdv]$|@@|!(?:Ref|Sub|GetAtt|vault)\b"
     rb"|&?[A-Za-z_][\w.\-]*(?:\?\.|::|->|\(|\[)|(?:process|import\.meta)\.env|os\.|ENV\b|env[.:(]"
     rb"|secrets?\.|vars?\.|config\.|self\.|this\.|args?\.|req(?:uest)?\.|op://|vault:|arn:|ssm:|keyring:"
-    rb"|file:|projects/|data:|[!~<>=&|^]+$|\|\||&&|[,;:)\]}]+$|=>|\\[wdsb]"
+    rb"|file:|projects/|data:|[!~<>=&|^]+$|\|\||&&|[,;:)\]} ]|=>|\\[wdsb]"
 )
 _PATH = re.compile(rb"(?:~|\.{0,2})/[\w.@%+~-]*(?:/[\w.@%+~-]*)+$|[A-Za-z]:\\|\.{1,2}/|/[\w.-]+$|~/")
 _FILE = re.compile(
@@ -83,6 +83,16 @@ def random(candidate: Candidate, _: str) -> bool:
     return _is_random(candidate.value)
 
 
+def drawn(candidate: Candidate, _: str) -> bool:
+    """Random, or a UUID."""
+    return _is_random(candidate.value) or _is_id(candidate.value)
+
+
+def digits(candidate: Candidate, least: str) -> bool:
+    """At least so many digits."""
+    return sum(48 <= c < 58 for c in candidate.value) >= int(least)
+
+
 def secret(candidate: Candidate, kind: str) -> bool:
     """A value and no stand-in, reference, code or word, as far as its place lets tell.
 
@@ -123,10 +133,14 @@ def _variable(value: bytes) -> bool:
 
 def _loose(value: bytes) -> bool:
     digits = sum(48 <= c < 58 for c in value)
-    return digits >= 3 and digits < len(value) and b"/" not in value and _is_random(value)
+    return _is_id(value) or (
+        3 <= digits < len(value) and value.count(b"/") < 3 and _is_random(value)
+    )
 
 
 def _url(value: bytes) -> bool:
+    if b"/" in value:
+        return _is_random(value) and not value.split(b"/")[0].isdigit()
     return len(value) >= 3 and not (value.isdigit() and len(value) < 6)
 
 
@@ -309,6 +323,8 @@ def _is_random(value: bytes) -> bool:
     alnum = sum(map(len, pieces))
     if alnum < 8:
         return False
+    if sum(48 <= c < 58 for c in value) * 4 >= alnum and len(pieces) > 4:
+        return True
     # Random letters make short pieces, and a fifth to a third of their pairs are common ones.
     if len(pieces) * 3.2 >= alnum and len(pieces) > 3:
         return pairs < 8 or common * 10 < pairs * 7

@@ -30,6 +30,8 @@ def _entropy(candidate: Candidate, least: str) -> bool:
 CHECKS: dict[str, Check] = {
     "basic": secret_checks.basic,
     "cookie": secret_checks.cookie,
+    "digits": secret_checks.digits,
+    "drawn": secret_checks.drawn,
     "entropy": _entropy,
     "key-size": secret_checks.key_size,
     "key-word": secret_checks.key_word,
