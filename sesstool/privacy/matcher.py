@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import ahocorasick_rs
 
+from sesstool.privacy.candidate import Candidate
 from sesstool.privacy.expressions import reach
 from sesstool.privacy.ruleset import Rule
-from sesstool.privacy.validators import Candidate, holds
+from sesstool.privacy.validators import holds
 
 # Anchors are looked for in windows: a list of all of them could be far larger than the text.
 _WINDOW = 1 << 16
@@ -114,6 +115,8 @@ def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: l
     while match := search(text, start, end):
         first, last = match.span()
         begin, finish = max(map(match.span, rule.value_groups))
+        if begin < 0:
+            begin, finish = first, last
         start = max(last, first + 1)
         if begin == finish:
             continue

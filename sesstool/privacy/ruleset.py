@@ -46,6 +46,7 @@ _OPTIONS = re2.Options()
 _OPTIONS.encoding = re2.Options.Encoding.LATIN1
 _OPTIONS.log_errors = False
 _CLASSES = {
+    "age": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
     "alnum": string.ascii_letters + string.digits,
     "alpha": string.ascii_letters,
     "base32": string.ascii_uppercase + "234567",

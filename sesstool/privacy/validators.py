@@ -5,22 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple
 
-
-class Candidate(NamedTuple):
-    """A value that an expression found in a text, by byte offsets, and the name it has there."""
-
-    text: bytes
-    start: int
-    end: int
-    key: bytes = b""
-
-    @property
-    def value(self) -> bytes:
-        """The bytes of the value."""
-        return self.text[self.start : self.end]
-
+from sesstool.privacy import secret_checks
+from sesstool.privacy.candidate import Candidate
 
 Check = Callable[[Candidate, str], bool]
 
@@ -39,15 +26,17 @@ def _entropy(candidate: Candidate, least: str) -> bool:
     return bits >= float(least)
 
 
-def _not_placeholder(candidate: Candidate, _: str) -> bool:
-    """Not what stands in for a value in documentation."""
-    value = candidate.value.lower()
-    return not any(word in value for word in _PLACEHOLDERS) and len(set(value)) > 3
-
-
-_PLACEHOLDERS = (b"example", b"redacted", b"xxxx", b"your_", b"your-", b"placeholder", b"changeme")
-
 CHECKS: dict[str, Check] = {
+    "basic": secret_checks.basic,
+    "cookie": secret_checks.cookie,
+    "digits": secret_checks.digits,
+    "drawn": secret_checks.drawn,
     "entropy": _entropy,
-    "not-placeholder": _not_placeholder,
+    "key-size": secret_checks.key_size,
+    "key-word": secret_checks.key_word,
+    "length": secret_checks.length,
+    "not-placeholder": secret_checks.not_placeholder,
+    "random": secret_checks.random,
+    "secret": secret_checks.secret,
+    "seed-phrase": secret_checks.seed_phrase,
 }

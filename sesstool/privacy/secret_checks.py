@@ -1,0 +1,349 @@
+"""Checks that tell a secret from what merely stands where one could: names, words, code, samples.
+
+No dictionary is shipped: that a text reads like words is told by the pairs of letters in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from functools import cache
+
+from sesstool.privacy.candidate import Candidate
+
+# What documentation and templates put in place of a value; matched anywhere in it.
+_STANDS_IN = re.compile(
+    rb"(?i)example|redacted|xxxx|place_?-?holder|change_?-?(?:me|this|it)|replace_?-?(?:me|this|with)"
+    rb"|(?:your|my|some|the|insert|enter|tu|seu|dein|votre)[_-](?:\w+[_-])*(?:key|token|secret|pass"
+    rb"|password|api|id|value|here|clave|senha|name)|\.\.\.|\xe2\x80\xa6|\*\*\*|_here\b|-here\b"
+    rb"|dummy|fake[_-]|not[_-]?a?[_-]?real|todo|lorem|<[\w -]+>|\[[A-Z_ -]+\]|fixme|sample[_-]"
+)
+# What refers to a value that stands elsewhere: variables, templates, calls, members.
+_REFERENCE = re.compile(
+    rb"[$%@#]?\{|\$\(|\$[A-Za-z_(]|\$\d+$|%[A-Za-z_]+%|<%|%\(|%[sdv]$|@@|!(?:Ref|Sub|GetAtt|vault)\b"
+    rb"|&?[A-Za-z_][\w.\-]*(?:\?\.|::|->|\(|\[)|(?:process|import\.meta)\.env|os\.|ENV\b|env[.:(]"
+    rb"|secrets?\.|vars?\.|config\.|self\.|this\.|args?\.|req(?:uest)?\.|op://|vault:|arn:|ssm:|keyring:"
+    rb"|file:|projects/|data:|[!~<>=&|^]+$|\|\||&&|[,;:)\]} ]|=>|\\[wdsb]"
+)
+_PATH = re.compile(
+    rb"(?:~|\.{0,2})/[\w.@%+~-]*(?:/[\w.@%+~-]*)+$|[A-Za-z]:\\|\.{1,2}/|/[\w.-]+$|~/"
+)
+_FILE = re.compile(
+    rb"(?i)^[\w./\\-]+\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|go|rs|java|rb|php|sh|pem|key|crt|env"
+    rb"|html|css|xml|cfg|ini|conf|log|sql|lock|svg|png|vue|cs|kt|c|h|cpp)$"
+)
+_MEMBER = re.compile(rb"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[()\[\]]*$")
+_URL = re.compile(rb"(?i)^[a-z][a-z0-9+.-]*://")
+_NUMBER = re.compile(rb"^[+-]?[\d.,_:eE+%/ -]*$")
+_DATED = re.compile(
+    rb"\d{4}-\d\d-\d\d(?:[T ]\d\d:|$)|(?:^|-)20\d\d-?\d\d-?\d\d(?:$|-)|^v?\d+\.\d+(?:\.\d+)*[\w.+-]*$"
+)
+_UUID = re.compile(rb"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+# The commonest pairs of letters in English, Spanish, Portuguese, German, French and Italian.
+_PAIRS = frozenset(
+    b"th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co"
+    b" me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di fo ho pe ec pr no ct us"
+    b" ac ot il tr ly nc et ut ss so rs un lo wa ge ie wh ee wi em ad ol rt po we na ul ni ts mo ow pa"
+    b" im mi ai sh ir su id os iv ia am fi ci vi pl ig tu ev ld ry mp fe bl ab gh ty op wo sa ay ex ke"
+    b" ui fr oo ag wn ap av up ck ey db ms ue do da qu sc ei ok ub ki pi rd rk rm ew gi ga go gr br cr"
+    b" dr sw sk sp sl tw au ff gn ht lt ot oc od og ob os pt ru rr rn rv rc sm tt tc um va vo ye za zo".split()
+)
+# Words that a key has where its value tells about a secret and is none.
+_ABOUT = re.compile(
+    rb"(?i)(?:name|id|ids|file|filename|path|dir|type|types|header|field|len|length|size|count|limit|expir\w*"
+    rb"|ttl|url|uri|endpoint|host|policy|min|max|hint|label|prompt|error|errors|valid\w*|required?|enabled?|disabled?"
+    rb"|algorithm|alg|method|ref|arn|version|budget|usage|usages|regex|pattern|status|provider|manager|input|output"
+    rb"|index|prefix|suffix|strength|rotation|date|time|at|age|format|mode|text|message|msg|description|placeholder"
+    rb"|confirm\w*|reset|forgot|change|update|show|hide|toggle|visible|strategy|class|style|keyword|icon|button|form|page"
+    rb"|schema|kind|scope|scopes|audience|issuer|source|store|storage|location|permission\w*|rate|cost|price|window"
+    rb"|used|total|remaining|cached|reasoning|completion|tokenizer|ring|board|words?|stroke|map|set|list|exists?"
+    rb"|management|service|client|server|handler|helper|util\w*|factory|builder|event|action|reducer|state|props?"
+    rb"|public|publishable|pub|anon|site|sitekey|integrity|checksum|sha\d*|md5|digest|fingerprint|etag|hash|hashes|hasher)"
+)
+# Words for a secret, and other values that say nothing.
+_COMMON = frozenset(
+    b"password passwd pass pwd passwort kennwort contrasena clave senha secret secrets token tokens"
+    b" key keys apikey api_key auth credentials credential none null nil nan true false yes no on off"
+    b" undefined unknown empty default required optional string str int integer bytes number bool"
+    b" boolean object any text hidden input optional[str] admin root user username test testing"
+    b" tester foo bar baz qux foobar value values missing invalid valid incorrect wrong expired env"
+    b" prompt ask always never required. set unset present absent basic bearer digest oauth oauth2"
+    b" postgres mysql redis mongo guest changeit sha256 sha512 md5 base64 utf8 utf-8 hs256 rs256 es256"
+    b" aes256 aes128 bcrypt argon2 scrypt pbkdf2 disabled enabled inherit write read readonly owner"
+    b" mot_de_passe chave contrase\xc3\xb1a parola self this here file stdin masked omitted removed"
+    b" asc desc new old current next previous confirm confirmation reset forgot change update delete".split()
+)
+
+
+def not_placeholder(candidate: Candidate, _: str) -> bool:
+    """Not what stands in for a value in documentation."""
+    return len(set(candidate.value)) > 3 and not _STANDS_IN.search(candidate.value)
+
+
+def random(candidate: Candidate, _: str) -> bool:
+    """Drawn, not worded: its characters make no words, and it is no number or date."""
+    return _is_random(candidate.value)
+
+
+def drawn(candidate: Candidate, _: str) -> bool:
+    """Random, or a UUID."""
+    return _is_random(candidate.value) or _is_id(candidate.value)
+
+
+def digits(candidate: Candidate, least: str) -> bool:
+    """At least so many digits."""
+    return sum(48 <= c < 58 for c in candidate.value) >= int(least)
+
+
+def secret(candidate: Candidate, kind: str) -> bool:
+    """A value and no stand-in, reference, code or word, as far as its place lets tell.
+
+    `kind` says what the place promises, and so how much the value itself must show: see `_KINDS`.
+    """
+    value = candidate.value
+    return len(value) <= 4096 and _may_name(candidate) and _is_value(value) and _KINDS[kind](value)
+
+
+def _any(value: bytes) -> bool:
+    return len(value) >= 4
+
+
+def _literal(value: bytes) -> bool:
+    """In quotes: a word will do, but no sentence and no label."""
+    if b" " in value:
+        return _is_made(value, 1) and value.count(b" ") < 6
+    return len(value) >= 4 and (_is_made(value, 1) or (value[:1].islower() and len(value) >= 6))
+
+
+def _bare(value: bytes) -> bool:
+    """Could be code: must hold what names do not."""
+    return len(value) >= 5 and not _MEMBER.match(value) and _is_made(value, 1)
+
+
+def _made_up(value: bytes) -> bool:
+    return len(value) >= 8 and b" " not in value and (_is_made(value, 2) or _is_id(value))
+
+
+def _token(value: bytes) -> bool:
+    return not _MEMBER.match(value) and (_is_random(value) or _is_id(value))
+
+
+def _variable(value: bytes) -> bool:
+    """Of an environment: all is a literal there."""
+    return len(value) >= 8 and (
+        _is_made(value, 1) or _is_id(value) or _WORD.match(value) is not None
+    )
+
+
+def _loose(value: bytes) -> bool:
+    digits = sum(48 <= c < 58 for c in value)
+    return _is_id(value) or (
+        3 <= digits < len(value) and value.count(b"/") < 3 and _is_random(value)
+    )
+
+
+def _url(value: bytes) -> bool:
+    if b"/" in value:
+        return _is_random(value) and not value.split(b"/")[0].isdigit()
+    return len(value) >= 3 and not (value.isdigit() and len(value) < 6)
+
+
+def _query(value: bytes) -> bool:
+    return (
+        (len(value) >= 16 and _is_random(value))
+        or _is_id(value)
+        or (len(value) >= 8 and _is_made(value, 2))
+    )
+
+
+def _header(value: bytes) -> bool:
+    return _is_random(value) or _is_id(value) or (len(value) >= 12 and _is_made(value, 1))
+
+
+def _option(value: bytes) -> bool:
+    return len(value) >= 4 and not _FILE.match(value) and (len(value) >= 6 or _is_made(value, 1))
+
+
+def _pair(value: bytes) -> bool:
+    return len(value) >= 4 and not value.isdigit()
+
+
+def _prose(value: bytes) -> bool:
+    return _is_made(value, 1) and len(value) >= 6
+
+
+def _worded(value: bytes) -> bool:
+    return _is_random(value) or (
+        len(value) >= 6
+        and _is_made(value, 1)
+        and any(48 <= c < 58 for c in value)
+        and (any(65 <= c < 91 for c in value) or any(c in b"!@#$%^&*+?~" for c in value))
+    )
+
+
+_KINDS = {
+    "any": _any,
+    "literal": _literal,
+    "bare": _bare,
+    "made": _made_up,
+    "token": _token,
+    "variable": _variable,
+    "loose": _loose,
+    "url": _url,
+    "query": _query,
+    "header": _header,
+    "option": _option,
+    "pair": _pair,
+    "prose": _prose,
+    "worded": _worded,
+}
+_WORD = re.compile(rb"[a-z]{12,}$")
+
+
+def _is_id(value: bytes) -> bool:
+    return _UUID.match(value) is not None
+
+
+def cookie(candidate: Candidate, _: str) -> bool:
+    """Some cookie among these holds what a server drew."""
+    values = [pair.partition(b"=")[2] for pair in candidate.value.split(b";")]
+    return any(_is_random(value) or _is_id(value) for value in values)
+
+
+def key_word(candidate: Candidate, _: str) -> bool:
+    """A word for a secret stands close before the value."""
+    return (
+        _KEY_WORD.search(candidate.text, max(candidate.start - 32, 0), candidate.start) is not None
+    )
+
+
+_KEY_WORD = re.compile(
+    rb"(?i)key|token|secret|passw|pass\b|auth|access|credential|private|\bpat\b|bearer|\bapi\b"
+)
+
+
+def length(candidate: Candidate, least: str) -> bool:
+    """At least so many bytes."""
+    return len(candidate.value) >= int(least)
+
+
+def key_size(candidate: Candidate, sizes: str) -> bool:
+    """One of these lengths in bytes."""
+    return str(len(candidate.value)) in sizes.split(",")
+
+
+def basic(candidate: Candidate, _: str) -> bool:
+    """Base64 of a user name, a colon and a password."""
+    try:
+        text = base64.b64decode(candidate.value + b"=" * (-len(candidate.value) % 4), validate=True)
+        text.decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return False
+    _, colon, password = text.partition(b":")
+    return bool(colon and password) and text.isascii() and text.decode().isprintable()
+
+
+def seed_phrase(candidate: Candidate, _: str) -> bool:
+    """Twelve to twenty-four words of one of the word lists of BIP-39."""
+    words = candidate.value.decode("utf-8", "replace").lower().split()
+    return len(words) % 3 == 0 and any(set(words) <= known for known in _word_lists())
+
+
+@cache
+def _word_lists() -> tuple[frozenset[str], ...]:
+    from mnemonic import Mnemonic  # reads its lists: only when a candidate needs them
+
+    latin = ("english", "spanish", "portuguese", "french", "italian", "czech")
+    return tuple(frozenset(Mnemonic(language).wordlist) for language in latin)
+
+
+def _may_name(candidate: Candidate) -> bool:
+    """Whether the name of the value is that of a secret, not of something about one."""
+    key = candidate.key
+    if not key:
+        return True
+    start = candidate.text.rfind(key, max(candidate.start - len(key) - 80, 0), candidate.start)
+    before = _BEFORE.search(candidate.text, max(start - 40, 0), max(start, 0))
+    words = _PIECE.findall((before[0] if before else b"") + key)
+    lowered = [w.lower() for w in words]
+    if any(_ABOUT.fullmatch(w) for w in _tail(lowered)) or (lowered and lowered[0] in _LEADS):
+        return False
+    return not any(
+        word == b"key" and lowered[at - 1] in _OTHER_KEYS for at, word in enumerate(lowered) if at
+    )
+
+
+# Keys that lock nothing.
+_OTHER_KEYS = frozenset(
+    b"cache public partition sort primary foreign idempotency dedup dedupe unique group row object s3"
+    b" publishable anon site react tab lookup index map json dict registry hot arrow shortcut message"
+    b" translation i18n event query mutation storage record db column field sha hash header routing"
+    b" request response build commit session conversation thread prompt tool file turbo nx item node"
+    b" composite natural surrogate range order list entity config property attribute on not no any".split()
+)
+_BEFORE = re.compile(rb"[A-Za-z0-9_.-]*\Z")
+_LEADS = frozenset(
+    b"max min num total public publishable has is no reset forgot show hide toggle".split()
+)
+_HEADS = re.compile(
+    rb"(?i)pass\w*|pwd|psw|secret\w*|token|key|auth|clave|senha|kennwort|credential\w*|jwt|pat|chave|clef?|segredo|segreto"
+)
+
+
+def _tail(words: list[bytes]) -> list[bytes]:
+    """The words behind the first that means a secret."""
+    for at, word in enumerate(words):
+        if _HEADS.fullmatch(word):
+            return words[at + 1 :]
+    return []
+
+
+def _is_value(value: bytes) -> bool:
+    lowered = value.lower()
+    return (
+        len(set(value)) > 2
+        and lowered not in _COMMON
+        and not _REFERENCE.match(value)
+        and not _STANDS_IN.search(value)
+        and not _PATH.match(value)
+        and not _FILE.match(value)
+        and not _URL.match(value)
+    )
+
+
+def _is_made(value: bytes, digits: int) -> bool:
+    """Not a plain word or name: has enough that words do not have."""
+    if _NUMBER.match(value) or _DATED.search(value):
+        return False
+    if _is_random(value):
+        return True
+    others = sum(not (c in _LETTERS or c in b"-_./: ,'") for c in value)
+    return others >= digits and not (b" " in value and value.count(b" ") > 3)
+
+
+_LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") | frozenset(
+    range(128, 256)
+)
+
+
+def _is_random(value: bytes) -> bool:
+    if len(value) < 8 or _NUMBER.match(value) or _DATED.search(value) or _UUID.match(value):
+        return False
+    pieces = _PIECE.findall(value)
+    pairs = common = 0
+    for piece in pieces:
+        if piece[0] > 57:
+            lowered = piece.lower()
+            pairs += len(piece) - 1
+            common += sum(lowered[n : n + 2] in _PAIRS for n in range(len(piece) - 1))
+    alnum = sum(map(len, pieces))
+    if alnum < 8:
+        return False
+    if sum(48 <= c < 58 for c in value) * 4 >= alnum and len(pieces) > 4:
+        return True
+    # Random letters make short pieces, and a fifth to a third of their pairs are common ones.
+    if len(pieces) * 3.2 >= alnum and len(pieces) > 3:
+        return pairs < 8 or common * 10 < pairs * 7
+    return pairs >= 8 and common * 100 < pairs * 52
