@@ -10,7 +10,7 @@ from sesstool.api import redaction as api
 from sesstool.cli.main import run
 from sesstool.errors import ResidueError, UsageError
 from sesstool.privacy import rewrite
-from tests.conftest import SESSION, jsonl
+from tests.conftest import SESSION, THREAD, jsonl
 
 MAIL = "mina.korhonen@kiln-works.fi"
 # Made of parts: nothing in this file looks like a credential.
@@ -291,3 +291,26 @@ def test_a_field_that_must_stay_is_watched(session, monkeypatch):
 def test_an_unknown_detector_is_named(session):
     with pytest.raises(UsageError, match="there is no detector x"):
         api.redact([session], api.Choice(detectors=("x",)))
+
+
+def test_forks_by_reference_go_on_pointing_at_the_same_record(home):
+    """A Codex fork names a byte offset of its parent, which moves when the parent is redacted."""
+    folder = home / ".codex" / "sessions" / "2026" / "03" / "01"
+    parent = folder / f"rollout-2026-03-01T06-00-00-{THREAD}.jsonl"
+    child = folder / f"rollout-2026-03-01T07-00-00-{THREAD[:-1]}f.jsonl"
+    meta = {"id": THREAD, "timestamp": "t", "cwd": "/", "originator": "o", "cli_version": "1"}
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": MAIL}]}
+    records = [
+        {"timestamp": "t", "type": "session_meta", "payload": meta},
+        {"timestamp": "t", "type": "response_item", "payload": item},
+    ]
+    put(parent, *records, {"timestamp": "t", "type": "event_msg", "payload": {"type": "x"}})
+    base = {
+        "thread_id": THREAD,
+        "end_ordinal_exclusive": 2,
+        "end_byte_offset": len(jsonl(*records)),
+    }
+    put(child, {"timestamp": "t", "type": "session_meta", "payload": meta | {"history_base": base}})
+    assert in_place(parent) == 0
+    after = json.loads(held(child))["payload"]["history_base"]["end_byte_offset"]
+    assert parent.read_bytes()[:after] == b"".join(parent.read_bytes().splitlines(True)[:2])

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Self
 
-from sesstool import api
+from sesstool import __version__, api
 from sesstool.checks import privacy as rules
 from sesstool.checks.privacy import Where
 from sesstool.errors import NotASessionError, ResidueError, UsageError
@@ -25,6 +26,9 @@ from sesstool.privacy.redactor import Choice, Redactor, Spot, Summary, Text
 from sesstool.privacy.standin import StandIns
 from sesstool.privacy.verify import verify
 from sesstool.records import transact
+from sesstool.records.edits import Edit, EditSet
+from sesstool.records.lines import lines
+from sesstool.records.plan import FilePlan, Plan
 from sesstool.records.source import FileSource, Fingerprint, compress, fingerprint, open_source
 from sesstool.records.transact import Applied
 from sesstool.records.write import create
@@ -120,7 +124,7 @@ def publish(
 
     Raises StalePlanError, LiveSessionError and WriteError; the file is then as before.
     """
-    done = []
+    done: list[Applied] = []
     for file in redaction.files:
         assert file.result is not None
         chunks = compress(file.result.chunks(), file.result.codec)
@@ -129,20 +133,42 @@ def publish(
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             create(target, chunks, force=force)
         elif file.changed and isinstance(file.path, Path) and file.before is not None:
-            done.append(
-                transact.rewrite_file(
-                    file.path,
-                    file.before,
-                    chunks,
-                    state=state or api.state_folder(),
-                    command="redact",
-                    findings=tuple(sorted(file.summary.rules)),
-                    ignore_live=ignore_live,
-                    recent_seconds=api.recent(file.path),
-                    writer=api.writer,
-                )
+            applied = transact.rewrite_file(
+                file.path,
+                file.before,
+                chunks,
+                state=state or api.state_folder(),
+                command="redact",
+                findings=tuple(sorted(file.summary.rules)),
+                ignore_live=ignore_live,
+                recent_seconds=api.recent(file.path),
+                writer=api.writer,
             )
+            done += [applied, *_followed(file, ignore_live=ignore_live, state=state)]
     return done
+
+
+def _followed(file: Redacted, *, ignore_live: bool, state: Path | None) -> list[Applied]:
+    """Have the files that refer to bytes of this one refer to where these lie now."""
+    form, path = file.text.form, file.path
+    assert isinstance(path, Path)
+    dependents = list(form.dependents(path)) if form else []
+    if not dependents:
+        return []
+    assert file.result is not None
+    moved = EditSet(
+        Edit(old.start, old.end, new.text)
+        for old, new in zip(file.text.lines(), lines(file.result), strict=True)
+        if old.text != new.text
+    )
+    title = f"refer to the redacted bytes of {path.name}"
+    plans = [
+        FilePlan(one.path, fingerprint(one.path), "", EditSet(edits), titles=(title,))
+        for one in dependents
+        if (edits := list(one.edits(moved)))
+    ]
+    plan = Plan(tuple(plans), datetime.now(UTC).isoformat(timespec="seconds"), __version__)
+    return api.apply(plan, command="redact", ignore_live=ignore_live, keep_undo=False, state=state)
 
 
 def _set(paths: Iterable[Path | str], format_name: str) -> Iterator[tuple[Path | str, bool]]:

@@ -11,7 +11,7 @@ from sesstool.formats.base import Field, Format
 from sesstool.formats.events import Thinking
 from sesstool.privacy.fields import Leaf, Policy, leaves
 from sesstool.privacy.scan import Hit, Scanner
-from sesstool.privacy.standin import StandIns, is_standin
+from sesstool.privacy.standin import StandIns, stand_ins
 from sesstool.records.heal import decode
 from sesstool.records.jsonspan import Member, dumps, locate, members
 
@@ -131,8 +131,10 @@ class Rewriter:
         return places
 
     def _found(self, text: bytes, *, escaped: bool = False) -> list[Hit]:
+        """The values in a text; what touches a stand-in was judged when that was put there."""
         hits = self._scanner.scan(text, escaped=escaped)
-        return [hit for hit in hits if not is_standin(hit.value)]
+        done = stand_ins(text) if hits else []
+        return [hit for hit in hits if not _overlaps(done, hit.start, hit.end)]
 
     def _change(self, leaf: Leaf, start: int, end: int, hit: Hit) -> tuple[int, int, bytes]:
         if leaf.kind == "number":
@@ -237,6 +239,12 @@ def _emptied(line: bytes, item: Member) -> Iterator[tuple[int, int, bytes]]:
     for name, member in members(line, item.start):
         if name in _THOUGHT:
             yield member.start, member.end, _THOUGHT[name]
+
+
+def _overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether one of some spans in order overlaps [start, end)."""
+    at = bisect_right(spans, start, key=lambda span: span[1])
+    return at < len(spans) and spans[at][0] < end
 
 
 def _removed(place: Place, blocks: Iterable[Member]) -> Place:

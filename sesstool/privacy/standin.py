@@ -15,10 +15,14 @@ from pathlib import Path
 
 from sesstool.errors import InputError, UsageError
 
-TAG = re.compile("⟦[A-Z][A-Z0-9_]*:[0-9a-f]{8}⟧".encode())
-LABEL = re.compile(rb"\[\[[A-Z][A-Z0-9_]*\]\]")
-MARK = b"REDACTED"
-"""Stands in every stand-in of style shape that has room for it, and in no value."""
+# Stands in every stand-in of style shape that has room for it, and in no value.
+_MARK = b"REDACTED"
+_STAND_IN = re.compile(
+    "⟦[A-Z][A-Z0-9_]*:[0-9a-f]{8}⟧".encode()
+    + rb"|\[\[[A-Z][A-Z0-9_]*\]\]|[A-Za-z0-9_-]*"
+    + _MARK
+    + rb"[A-Za-z0-9_-]*"
+)
 _LEAST_KEY = 16
 _LOOSE = re.compile(r"[\s.\-/()+]")
 
@@ -49,9 +53,9 @@ class StandIns:
         return f"⟦{kind}:{name}⟧".encode()
 
 
-def is_standin(value: bytes) -> bool:
-    """Whether a value is, or holds, what a redaction put there."""
-    return bool(MARK in value or TAG.search(value) or LABEL.search(value))
+def stand_ins(text: bytes) -> list[tuple[int, int]]:
+    """Where a text holds what a redaction put there."""
+    return [match.span() for match in _STAND_IN.finditer(text)]
 
 
 def canonical(kind: str, value: bytes) -> str:
@@ -87,5 +91,5 @@ def _shaped(value: bytes, name: str) -> bytes:
     if value.isdigit():
         return b"0" * length
     head = re.match(rb"[A-Za-z]{2,8}[_-]", value)
-    filler = (head[0] if head else b"") + MARK + name.encode()
-    return (filler + MARK * (length // len(MARK) + 1))[: max(length, len(MARK))]
+    filler = (head[0] if head else b"") + _MARK + name.encode()
+    return (filler + _MARK * (length // len(_MARK) + 1))[: max(length, len(_MARK))]
