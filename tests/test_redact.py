@@ -265,12 +265,12 @@ def test_thinking_goes_where_the_turn_is_over(session):
 
 def test_nothing_is_written_where_verification_fails(session, monkeypatch, capsys):
     """A rewriting that leaves a value behind is caught by another way of reading."""
-    whole = rewrite._edited
+    whole = rewrite.edited
 
     def broken(line, changes):
         return whole(line, [c for c in changes if b"EMAIL" not in c[2]])
 
-    monkeypatch.setattr(rewrite, "_edited", broken)
+    monkeypatch.setattr(rewrite, "edited", broken)
     before = session.read_bytes()
     assert in_place(session) == 6
     assert session.read_bytes() == before
@@ -281,10 +281,8 @@ def test_nothing_is_written_where_verification_fails(session, monkeypatch, capsy
 
 
 def test_a_field_that_must_stay_is_watched(session, monkeypatch):
-    whole = rewrite._edited
-    monkeypatch.setattr(
-        rewrite, "_edited", lambda line, c: whole(line, c).replace(b'"u2"', b'"u9"')
-    )
+    whole = rewrite.edited
+    monkeypatch.setattr(rewrite, "edited", lambda line, c: whole(line, c).replace(b'"u2"', b'"u9"'))
     assert in_place(session) == 6
 
 
@@ -314,3 +312,27 @@ def test_forks_by_reference_go_on_pointing_at_the_same_record(home):
     assert in_place(parent) == 0
     after = json.loads(held(child))["payload"]["history_base"]["end_byte_offset"]
     assert parent.read_bytes()[:after] == b"".join(parent.read_bytes().splitlines(True)[:2])
+
+
+def test_a_value_that_streamed_in_pieces_goes(session):
+    """Neither piece alone would be known for what it is."""
+    pieces = ("the token ", TOKEN[:9], TOKEN[9:20], TOKEN[20:] + " and", " more")
+    put(
+        session,
+        *(
+            {
+                "type": "response.output_text.delta",
+                "item_id": "m1",
+                "sequence_number": n,
+                "delta": d,
+            }
+            for n, d in enumerate(pieces)
+        ),
+        {"type": "response.output_text.delta", "item_id": "m2", "delta": TOKEN[:9]},
+    )
+    out = session.with_name("out.jsonl")
+    assert run(["redact", "--format", "openai-responses", "-o", str(out), str(session)]) == 0
+    texts = [json.loads(line)["delta"] for line in held(out).splitlines()]
+    assert texts[0] == "the token "
+    assert texts[1].startswith("⟦TOKEN:")
+    assert texts[2:] == ["", " and", " more", TOKEN[:9]]

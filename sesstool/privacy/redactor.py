@@ -11,11 +11,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sesstool.errors import UsageError
 from sesstool.formats.base import Field, Format, mapping
 from sesstool.formats.events import Message, ToolCall, ToolResult
+from sesstool.privacy.deltas import mended
 from sesstool.privacy.matcher import settled
 from sesstool.privacy.rewrite import Place, Rewriter, Rewritten
 from sesstool.privacy.ruleset import Rule
@@ -120,18 +122,23 @@ class Redactor:
         """Take in the values of one file. Raises UsageError where it is in UTF-16."""
         _refuse_wide(text.source)
         rewriter = self._rewriter(text)
-        for line in text.lines():
-            for hit, where in rewriter.hits(line.text):
-                if where is Field.TEXT:
-                    rule = hit.rule
-                    self.values.learn(Value(rule.kind, hit.value, rule.group, rule.title))
+        for _, whole, crossing in self._mended(text, rewriter):
+            hits = [place.hit for place in crossing]
+            hits += [hit for hit, where in rewriter.hits(whole) if where is Field.TEXT]
+            for hit in hits:
+                rule = hit.rule
+                self.values.learn(Value(rule.kind, hit.value, rule.group, rule.title))
 
     def rewrite(self, text: Text, told: Told) -> tuple[FileSource, Summary]:
         """One file without the values of the set; `told` hears of each place."""
         spool = tempfile.TemporaryFile()  # noqa: SIM115 - the source that is returned closes it
         summary = Summary()
-        spool.writelines(self._lines(text, told, summary))
-        spool.flush()
+        try:
+            spool.writelines(self._lines(text, told, summary))
+            spool.flush()
+        except BaseException:
+            spool.close()
+            raise
         source = text.source
         return FileSource(source.name, source.path, spool, source.codec), summary
 
@@ -151,11 +158,16 @@ class Redactor:
             form, self._scanner, self._stand_ins, share=share, text=as_text or form is None
         )
 
+    def _mended(self, text: Text, rewriter: Rewriter) -> Iterator[tuple[Line, bytes, list[Place]]]:
+        scan = partial(rewriter.found, escaped=True)
+        return mended(text.lines(), scan, rewriter.stand_in)
+
     def _lines(self, text: Text, told: Told, summary: Summary) -> Iterator[bytes]:
         rewriter = self._rewriter(text)
         turn = _Turn(text.form)
-        for line in text.lines():
-            done = rewriter.rewrite(line.text)
+        for line, whole, crossing in self._mended(text, rewriter):
+            done = rewriter.rewrite(whole)
+            done.places += crossing
             summary.lines += 1
             summary.changed += done.line != line.text
             summary.add(done)

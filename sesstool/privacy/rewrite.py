@@ -80,12 +80,12 @@ class Rewriter:
         """The values in a line, with the kind of field that each begins in."""
         value = _decoded(line)
         if value is None:
-            return [(hit, Field.TEXT) for hit in self._found(line)]
+            return [(hit, Field.TEXT) for hit in self.found(line)]
         parts = list(leaves(line))
         fields = [self._policy.of(leaf, line) for leaf in parts]
         return [
             (hit, fields[spots[0]])
-            for hit in self._found(_blanked(line, parts, fields), escaped=True)
+            for hit in self.found(_blanked(line, parts, fields), escaped=True)
             if (spots := list(_touched(parts, hit.start, hit.end)))
         ]
 
@@ -112,7 +112,7 @@ class Rewriter:
         done.blobs = fields.count(Field.OPAQUE)
         places: list[Place] = []
         changes: list[tuple[int, int, bytes]] = []
-        for hit in self._found(_blanked(line, parts, fields), escaped=True):
+        for hit in self.found(_blanked(line, parts, fields), escaped=True):
             for number in _touched(parts, hit.start, hit.end):
                 leaf, kind = parts[number], fields[number]
                 start, end = max(hit.start, leaf.start), min(hit.end, leaf.end)
@@ -130,17 +130,21 @@ class Rewriter:
             done.line = _unique_keys(line, parts, changes)
         return places
 
-    def _found(self, text: bytes, *, escaped: bool = False) -> list[Hit]:
+    def found(self, text: bytes, *, escaped: bool = False) -> list[Hit]:
         """The values in a text; what touches a stand-in was judged when that was put there."""
         hits = self._scanner.scan(text, escaped=escaped)
         done = stand_ins(text) if hits else []
         return [hit for hit in hits if not _overlaps(done, hit.start, hit.end)]
 
+    def stand_in(self, hit: Hit) -> bytes:
+        """What stands in the place of a value."""
+        return self._stand_ins.of(hit.rule.kind, hit.value)
+
     def _change(self, leaf: Leaf, start: int, end: int, hit: Hit) -> tuple[int, int, bytes]:
         if leaf.kind == "number":
             # As many digits, and a number still.
             return leaf.start, leaf.end, b"1" + b"0" * (leaf.end - leaf.start - 1)
-        return start, end, self._stand_ins.of(hit.rule.kind, hit.value)
+        return start, end, self.stand_in(hit)
 
     def _sealed(
         self,
@@ -189,7 +193,7 @@ class Rewriter:
             if leaf.end > leaf.start and self._policy.of(leaf, done.line) is Field.OPAQUE
         ]
         done.dropped = len(spans)
-        done.line = _edited(done.line, spans)
+        done.line = edited(done.line, spans)
 
     def _as_text(self, line: bytes) -> Rewritten:
         done = Rewritten(line, readable=False)
@@ -197,13 +201,13 @@ class Rewriter:
             done.settled = True
             return done
         for _ in range(_ROUNDS):
-            hits = self._found(done.line)
+            hits = self.found(done.line)
             done.settled = not hits
             if not hits:
                 break
             done.places += [Place(hit, hit.start, hit.end, "", "replaced") for hit in hits]
-            spans = [(h.start, h.end, self._stand_ins.of(h.rule.kind, h.value)) for h in hits]
-            done.line = _edited(done.line, spans)
+            spans = [(h.start, h.end, self.stand_in(h)) for h in hits]
+            done.line = edited(done.line, spans)
         return done
 
 
@@ -222,7 +226,7 @@ def _blanked(line: bytes, parts: Sequence[Leaf], fields: Sequence[Field]) -> byt
         for leaf, kind in zip(parts, fields, strict=True)
         if kind is Field.OPAQUE
     ]
-    return _edited(line, spans) if spans else line
+    return edited(line, spans) if spans else line
 
 
 def _touched(parts: Sequence[Leaf], start: int, end: int) -> Iterable[int]:
@@ -271,16 +275,16 @@ def _unique_keys(
     line: bytes, parts: Sequence[Leaf], changes: list[tuple[int, int, bytes]]
 ) -> bytes:
     """The edited line; keys of one object that became the same get a number."""
-    edited = _edited(line, changes)
+    now = edited(line, changes)
     keys = [leaf for leaf in parts if leaf.kind == "key"]
     if not any(k.start <= start < k.end for k in keys for start, _, _ in changes):
-        return edited
+        return now
     before = _doubles(line, keys)
-    after = [leaf for leaf in leaves(edited) if leaf.kind == "key"]
-    doubles = _doubles(edited, after)
+    after = [leaf for leaf in leaves(now) if leaf.kind == "key"]
+    doubles = _doubles(now, after)
     if len(doubles) <= len(before):
-        return edited
-    return _edited(edited, [(k.end, k.end, b"-%d" % n) for n, k in enumerate(doubles, start=2)])
+        return now
+    return edited(now, [(k.end, k.end, b"-%d" % n) for n, k in enumerate(doubles, start=2)])
 
 
 def _doubles(line: bytes, keys: Iterable[Leaf]) -> list[Leaf]:
@@ -295,7 +299,7 @@ def _doubles(line: bytes, keys: Iterable[Leaf]) -> list[Leaf]:
     return doubles
 
 
-def _edited(line: bytes, changes: Iterable[tuple[int, int, bytes]]) -> bytes:
+def edited(line: bytes, changes: Iterable[tuple[int, int, bytes]]) -> bytes:
     """The line with spans replaced, which do not overlap."""
     out: list[bytes] = []
     at = 0
