@@ -41,10 +41,7 @@ import re2
 
 from sesstool.errors import UsageError
 
-_OPTIONS = re2.Options()
-# Bytes, not characters: any bytes are text, and offsets need no translation.
-_OPTIONS.encoding = re2.Options.Encoding.LATIN1
-_OPTIONS.log_errors = False
+_MEMORY = 1 << 23
 _CLASSES = {
     "age": "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
     "alnum": string.ascii_letters + string.digits,
@@ -107,10 +104,15 @@ class Rule:
         return None if number is None else int(number)
 
 
-def compiled(regex: str, name: str) -> Any:
-    """An RE2 expression over bytes. Raises UsageError."""
+def compiled(regex: str, name: str, memory: int = _MEMORY) -> Any:
+    """An RE2 expression over bytes, which may take so many bytes. Raises UsageError."""
+    options = re2.Options()
+    # Bytes, not characters: any bytes are text, and offsets need no translation.
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.max_mem = memory
     try:
-        return re2.compile(regex.encode(), _OPTIONS)
+        return re2.compile(regex.encode(), options)
     except re2.error as error:
         raise UsageError(
             f"{name} has no valid regular expression",
