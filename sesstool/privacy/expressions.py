@@ -6,6 +6,7 @@ line in which the value stands under JSON escapes, however often it was escaped.
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -14,7 +15,7 @@ from re import IGNORECASE, _parser, error  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 # So many bytes behind the literal say enough of a value: more costs states, and rejects no more.
-_TELLING = 14
+_TELLING = 6
 # Of a value without a literal all is told that its form has.
 _WHOLE = 40
 _STRINGS = 400
@@ -24,7 +25,7 @@ _ESCAPED = frozenset(b'"\\/') | frozenset(_SPELLED)
 _CONTINUATION = frozenset(range(0x80, 0xC0))
 _UNICODE = r"\\+u[0-9A-Fa-f]{4}"
 _IN_UNICODE = frozenset(b"\\u0123456789abcdefABCDEF")
-_BREAK = r"(?:[\\nr][\\nr\t >|]*)?"
+_BREAK = frozenset(b"\\nr\t >|")
 _ALL = frozenset(range(256))
 _HIGH = frozenset(range(0x80, 0x100))
 _MOST = 24
@@ -44,31 +45,43 @@ class Reach(NamedTuple):
     after: float
 
 
-def reach(regex: str, anchors: Iterable[str]) -> Reach:
-    """How far a match reaches from an anchor in it; inf where that is not known."""
+def reach(regex: str, anchors: Iterable[str], near: int) -> Reach:
+    """How far a match reaches from an anchor in it, or from one that is at most so near before it.
+
+    inf where that is not known.
+    """
     tree = _parse(regex)
     if tree is None:
         return Reach(inf, inf)
     width = _width(tree)
+    anchors = tuple(anchors)
     before = _before(_flat(tree, _folds(tree)), tuple(a.encode() for a in anchors))
-    return Reach(width if before is None else before, width)
+    if before is not None:
+        return Reach(before, width)
+    if not near:
+        return Reach(inf, inf)
+    return Reach(width, width + near + max(map(len, anchors)))
 
 
-def loose(regex: str, anchors: Sequence[str], beside: Class, *, whole: bool, joined: bool) -> str:
+def sign(regex: str, anchors: Sequence[str], beside: Class, *, whole: bool, joined: bool) -> str:
     r"""An expression that every raw line matches in which a match of `regex` stands.
 
-    Escapes that spell an ASCII letter (`\u0041`), and encodings other than JSON, are not its
-    matter. It never matches a line end. `beside` is what must not stand before the match if its
-    value begins it, which `whole` tells; `joined` if line breaks may be in it.
+    It matches at an anchor that may be of a match. Where a match need have none of its anchors
+    it is these alone; where there are none, the form of the value. Escapes that spell an ASCII
+    letter (`\u0041`), and encodings other than JSON, are not its matter. It never matches a line
+    end. `beside` is what must not stand before the match if its value begins it, which `whole`
+    tells; `joined` if line breaks may be in it, behind its anchor.
     """
     tree = _parse(regex)
     writer = _Writer(joined)
+    words = "|".join(writer.literal(a.encode()) for a in anchors)
     if tree is None:
-        return "|".join(writer.literal(a.encode()) for a in anchors) or "."
+        return words or "."
     items = _flat(tree, _folds(tree))
     lead = _lead(beside) if whole else ""
-    text = _factor(items, tuple(a.encode() for a in anchors), writer, lead)
-    return lead + writer.sequence(items, _WHOLE)[0] if text is None else text
+    if anchors:
+        return _factor(items, tuple(a.encode() for a in anchors), writer, lead) or words
+    return lead + writer.sequence(items, _WHOLE)[0]
 
 
 class Item(NamedTuple):
@@ -297,10 +310,15 @@ class _Writer:
 
     def literal(self, text: bytes) -> str:
         """A text in any case."""
+        plain = re.compile(rb"[A-Za-z0-9_@:=.$!#~ -]+").fullmatch(text)
+        if plain:
+            return f"(?i:{re.escape(text.decode())})"
         return "".join(self.one(_class(Item("LITERAL", c, folds=True))) for c in text)
 
     def one(self, letters: Class) -> str:
-        """One byte of a class as it stands in a raw line."""
+        """One byte of a class as it stands in a raw line, or what stands in a line break."""
+        if self._joined and len(letters) > 8:
+            letters |= _BREAK
         spelled = {_SPELLED[c] for c in letters if c in _SPELLED}
         text = _set(letters | spelled)
         if letters & _ESCAPED:
@@ -309,7 +327,7 @@ class _Writer:
             text = f"(?:{text}|{_UNICODE})"
             if not letters.isdisjoint(_CONTINUATION):
                 text += "?"
-        return _BREAK + text if self._joined else text
+        return text
 
     def sequence(self, items: Iterable[Item], left: int) -> tuple[str, int]:
         """Items until so many bytes are told, and how many of these are left to tell."""

@@ -9,15 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import ahocorasick_rs
 
 from sesstool.privacy.candidate import Candidate
-from sesstool.privacy.expressions import loose, reach
-from sesstool.privacy.ruleset import Rule, compiled
+from sesstool.privacy.expressions import reach
+from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.validators import holds
 
 # Anchors are looked for in parts: a list of all of them could be far larger than the text.
@@ -27,10 +26,6 @@ _DENSE = 1 << 12
 # It costs as much to start an expression as to run it over so many bytes.
 _GAP = 1 << 9
 _CONTEXT = 48
-_NEAR = 64
-# The longest that stands in a sign before its anchor.
-_LEAD = 2
-_MEMORY = 1 << 27
 # Matches that are refused hide others that begin inside them: so many are looked for in a row.
 _RETRIES = 16
 BESIDE = {
@@ -64,39 +59,34 @@ class Matcher:
         self._anchors = list(self._of_anchor)
         self._index = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in self._anchors])
         self._overlap = max(map(len, self._anchors), default=1) - 1
-        self._reach = [reach(rule.regex, rule.anchors) for rule in self.rules]
+        self._reach = [
+            reach(rule.regex, rule.anchors, _CONTEXT if rule.context else 0) for rule in self.rules
+        ]
 
-    @cached_property
-    def _sign(self) -> Any:
-        """What every match of a rule with anchors holds, anchor and all."""
-        return sign(rule for rule in self.rules if rule.anchors)
-
-    @cached_property
-    def _sign_always(self) -> Any:
-        return sign(self._always)
+        self._beside = [
+            BESIDE[rule.boundary] if at.before == 0 and rule.value_groups == (0,) else frozenset()
+            for rule, at in zip(self.rules, self._reach, strict=True)
+        ]
 
     def find(self, text: bytes) -> list[Match]:
         """The values in a text, in order, none overlapping another."""
-        places = self._places(text) if self._anchors else {}
-        always = self._always if self._always and self._sign_always.search(text) else ()
-        if not places and not always:
-            return []
         lower = text.lower()
         found: list[Match] = []
-        for rule in always:
+        for rule in self._always:
             _apply(rule, text, lower, 0, len(text), found)
-        for number, some in places.items():
-            for start, end in self._parts(number, some, len(text)):
+        for number, places in self._places(lower).items():
+            for start, end in self._parts(number, places, len(text)):
                 _apply(self.rules[number], text, lower, start, end, found)
         return settled(found) if len(found) > 1 else found
 
-    def _places(self, text: bytes) -> dict[int, list[tuple[int, int]]]:
+    def _places(self, lower: bytes) -> dict[int, list[tuple[int, int]]]:
         """For each rule where it may match: the first and the last offset of an anchor there."""
         places: dict[int, list[tuple[int, int]]] = {}
-        for start, end in self._signs(text):
-            part = text[start : end + self._overlap].lower()
+        for start in range(0, len(lower), self._window):
+            part = lower[start : start + self._window + self._overlap]
             hits = self._index.find_matches_as_indexes(part, overlapping=True)
             if len(hits) > _DENSE:
+                end = start + len(part)
                 spans = {index: [(start, end)] for index in {hit[0] for hit in hits}}
             else:
                 spans = {}
@@ -104,22 +94,14 @@ class Matcher:
                     spans.setdefault(index, []).append((start + at, start + at))
             for index, some in spans.items():
                 for number in self._of_anchor[self._anchors[index]]:
-                    places.setdefault(number, []).extend(some)
+                    # A rule that begins with its anchor needs the boundary before it.
+                    beside = self._beside[number]
+                    fit = some
+                    if beside and len(hits) <= _DENSE:
+                        fit = [p for p in some if not p[0] or lower[p[0] - 1] not in beside]
+                    if fit:
+                        places.setdefault(number, []).extend(fit)
         return places
-
-    def _signs(self, text: bytes) -> Iterator[tuple[int, int]]:
-        """The parts of the text in which anchors that may be of a match begin."""
-        start = end = -1
-        for match in self._sign.finditer(text):
-            first, last = match.span()
-            if start < 0 or first > end + _NEAR or end - start > self._window:
-                if start >= 0:
-                    yield start, end
-                start = first
-            # The next one may begin with what this one ends with.
-            end = last + _LEAD
-        if start >= 0:
-            yield start, end
 
     def _parts(
         self, number: int, places: list[tuple[int, int]], length: int
@@ -137,24 +119,6 @@ class Matcher:
                 first = start
             last = max(last, end)
         yield max(first - int(before), 0), int(min(last + after, length))
-
-
-def sign(rules: Iterable[Rule]) -> Any:
-    """One expression that every text matches in which one of the rules does, and a raw line too.
-
-    With a rule's anchors it matches around each anchor that has what a match of the rule has.
-    """
-    every = [
-        loose(
-            rule.regex,
-            rule.anchors,
-            BESIDE[rule.boundary],
-            whole=rule.value_groups == (0,),
-            joined=rule.joined,
-        )
-        for rule in rules
-    ]
-    return compiled("|".join(every) or r"\z.", "the sign of all rules", memory=_MEMORY)
 
 
 def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: list[Match]) -> None:

@@ -1,0 +1,146 @@
+"""Which of many lines may hold a value: the others need not be looked at.
+
+A line is let through where it has what some rule's match must have, in whatever way JSON escapes
+it, and where it has an encoding that can hide one. With hyperscan, which the extra `fast`
+installs, that takes one pass; without it the anchors are looked for first.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from heapq import merge
+from typing import Any
+
+import ahocorasick_rs
+
+from sesstool.privacy import runs
+from sesstool.privacy.expressions import sign
+from sesstool.privacy.matcher import BESIDE
+from sesstool.privacy.ruleset import Rule, compiled
+
+_HIDING = (
+    r"%[2-7][0-9A-Fa-f]",
+    r"&(?:#|quot;|amp;|apos;|lt;|gt;|nbsp;)",
+    # Letters of ASCII, and the beginning of what a terminal obeys.
+    r"\\u00[0-7]|\\x[2-7]|\\x1[bB]|\\(?:0[4-7]|1[0-7])[0-7]|\\033|\\e\[|\x1b|\\/",
+    runs.BASE64,
+    runs.HEXADECIMAL,
+)
+_MEMORY = 1 << 26
+_WINDOW = 1 << 16
+
+
+class Gate:
+    """Tells which lines a scanner with the same rules may find a value in."""
+
+    def __init__(self, rules: Iterable[Rule], *, fast: bool = True) -> None:
+        """Index the rules. `fast` takes hyperscan where it is installed."""
+        self._always = list(_HIDING)
+        self._signs: list[str] = []
+        of_anchor: defaultdict[str, set[int]] = defaultdict(set)
+        for rule in rules:
+            text = sign(
+                rule.regex,
+                rule.anchors,
+                BESIDE[rule.boundary],
+                whole=rule.value_groups == (0,),
+                joined=rule.joined,
+            )
+            if not rule.anchors:
+                self._always.append(text)
+                continue
+            for anchor in rule.anchors:
+                of_anchor[anchor].add(len(self._signs))
+            self._signs.append(text)
+        self._of_anchor = list(of_anchor.values())
+        self._index = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in of_anchor])
+        self._overlap = max(map(len, of_anchor), default=1) - 1
+        self._compiled: dict[int, Any] = {}
+        self._one = compiled("|".join(self._always), "what hides values", _MEMORY)
+        self._database = _database([*self._always, *self._signs]) if fast else None
+
+    def lines(self, chunk: bytes) -> Iterator[tuple[int, int]]:
+        """The spans of the lines that must be looked at; `chunk` is of whole lines."""
+        if self._database is not None:
+            yield from _at_lines(chunk, self._database.find)
+            return
+        hidden = _at_lines(chunk, lambda c, at: (m := self._one.search(c, at)) and m.start())
+        last = None
+        for line in merge(hidden, self._anchored(chunk)):
+            if line != last:
+                yield line
+            last = line
+
+    def _anchored(self, chunk: bytes) -> Iterator[tuple[int, int]]:
+        """The lines with the sign of a rule that has anchors."""
+        lower = chunk.lower()
+        start, end = 0, -1
+        tried: set[int] = set()
+        for window in range(0, len(lower), _WINDOW):
+            part = lower[window : window + _WINDOW + self._overlap]
+            for anchor, at, _ in self._index.find_matches_as_indexes(part, overlapping=True):
+                if window + at < start:
+                    continue
+                if window + at > end:
+                    start, end = _line(chunk, window + at)
+                    tried.clear()
+                fresh = self._of_anchor[anchor] - tried
+                tried |= fresh
+                if any(self._has_sign(number, chunk, start, end) for number in fresh):
+                    yield start, end
+                    start = end + 1
+
+    def _has_sign(self, number: int, chunk: bytes, start: int, end: int) -> bool:
+        if number not in self._compiled:
+            self._compiled[number] = compiled(self._signs[number], "the sign of a rule")
+        return self._compiled[number].search(chunk, start, end) is not None
+
+
+def _line(chunk: bytes, at: int) -> tuple[int, int]:
+    end = chunk.find(b"\n", at)
+    return chunk.rfind(b"\n", 0, at) + 1, len(chunk) if end < 0 else end
+
+
+def _at_lines(chunk: bytes, find: Callable[[bytes, int], int | None]) -> Iterator[tuple[int, int]]:
+    """The lines in which something is found, in order."""
+    position = 0
+    while (at := find(chunk, position)) is not None:
+        start, end = _line(chunk, at)
+        yield start, end
+        position = end + 1
+
+
+class _Database:
+    """Expressions as hyperscan runs them."""
+
+    def __init__(self, hyperscan: Any, expressions: list[str]) -> None:
+        self._halted = hyperscan.ScanTerminated
+        self._database = hyperscan.Database()
+        self._database.compile(
+            expressions=[e.encode() for e in expressions],
+            flags=[hyperscan.HS_FLAG_SINGLEMATCH] * len(expressions),
+        )
+
+    def find(self, chunk: bytes, position: int) -> int | None:
+        """Where the first match from an offset on ends."""
+        found: list[int] = []
+
+        def matched(_id: int, _from: int, to: int, _flags: int, _context: object) -> bool:
+            found.append(to)
+            return True
+
+        with suppress(self._halted):
+            self._database.scan(memoryview(chunk)[position:], match_event_handler=matched)
+        return position + found[0] - 1 if found else None
+
+
+def _database(expressions: list[str]) -> _Database | None:
+    """None where hyperscan is not installed."""
+    try:
+        hyperscan = importlib.import_module("hyperscan")
+    except ImportError:
+        return None
+    return _Database(hyperscan, expressions)
