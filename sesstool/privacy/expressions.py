@@ -15,7 +15,7 @@ from re import IGNORECASE, _parser, error  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 # So many bytes behind the literal say enough of a value: more costs states, and rejects no more.
-_TELLING = 6
+_TELLING = 10
 # Of a value without a literal all is told that its form has.
 _WHOLE = 40
 _STRINGS = 400
@@ -25,7 +25,8 @@ _ESCAPED = frozenset(b'"\\/') | frozenset(_SPELLED)
 _CONTINUATION = frozenset(range(0x80, 0xC0))
 _UNICODE = r"\\+u[0-9A-Fa-f]{4}"
 _IN_UNICODE = frozenset(b"\\u0123456789abcdefABCDEF")
-_BREAK = frozenset(b"\\nr\t >|")
+# A line break soon behind the anchor, as an escape has it.
+_BROKEN = r"[A-Za-z0-9_.=+/:~-]{0,9}\\"
 _ALL = frozenset(range(256))
 _HIGH = frozenset(range(0x80, 0x100))
 _MOST = 24
@@ -63,25 +64,44 @@ def reach(regex: str, anchors: Iterable[str], near: int) -> Reach:
     return Reach(width, width + near + max(map(len, anchors)))
 
 
-def sign(regex: str, anchors: Sequence[str], beside: Class, *, whole: bool, joined: bool) -> str:
-    r"""An expression that every raw line matches in which a match of `regex` stands.
+class Shape(NamedTuple):
+    """What the sign of a rule is made from; see `ruleset` for the members of a rule.
 
-    It matches at an anchor that may be of a match. Where a match need have none of its anchors
-    it is these alone; where there are none, the form of the value. Escapes that spell an ASCII
-    letter (`\u0041`), and encodings other than JSON, are not its matter. It never matches a line
-    end. `beside` is what must not stand before the match if its value begins it, which `whole`
-    tells; `joined` if line breaks may be in it, behind its anchor.
+    `beside` is what must not stand before the value, `whole` says that a match is all value, and
+    `joined` that line breaks may be in it, behind its anchor.
     """
-    tree = _parse(regex)
-    writer = _Writer(joined)
-    words = "|".join(writer.literal(a.encode()) for a in anchors)
+
+    regex: str
+    anchors: Sequence[str]
+    context: Sequence[str]
+    beside: Class
+    whole: bool
+    joined: bool
+
+
+def sign(shape: Shape) -> str:
+    r"""An expression that every raw line matches in which a match of a rule stands.
+
+    It tells of the match from its anchor on as much as needed. Escapes that spell an ASCII letter
+    (`\u0041`), and encodings other than JSON, are not its matter. It never matches a line end.
+    """
+    tree = _parse(shape.regex)
+    writer = _Writer()
+    words = "|".join(writer.literal(a.encode()) for a in shape.context or shape.anchors)
     if tree is None:
         return words or "."
     items = _flat(tree, _folds(tree))
-    lead = _lead(beside) if whole else ""
-    if anchors:
-        return _factor(items, tuple(a.encode() for a in anchors), writer, lead) or words
-    return lead + writer.sequence(items, _WHOLE)[0]
+    lead = _lead(shape.beside) if shape.whole else ""
+    if shape.anchors:
+        factor = _factor(
+            items, tuple(a.encode() for a in shape.anchors), writer, lead, shape.joined
+        )
+        if factor is not None:
+            return factor[0]
+    form = writer.sequence(items, _WHOLE)[0]
+    if not shape.context:
+        return lead + form
+    return f"(?:{words}).*{form}" if shape.whole else words
 
 
 class Item(NamedTuple):
@@ -188,24 +208,31 @@ def _before(items: list[Item], anchors: tuple[bytes, ...]) -> float | None:
 
 
 def _factor(
-    items: list[Item], anchors: tuple[bytes, ...], writer: _Writer, lead: str
-) -> str | None:
-    """What every match has at an anchor, None where it may have none. `lead` begins the match."""
+    items: list[Item], anchors: tuple[bytes, ...], writer: _Writer, lead: str, joined: bool
+) -> tuple[str, int] | None:
+    """What every match has at an anchor, None where it may have none. `lead` begins the match.
+
+    With how much is left to tell: 0 where not all items are told.
+    """
     run = _run(items, anchors)
     if run:
         text = "(?:" + "|".join(writer.literal(s) for s in run.strings) + ")"
-        text += writer.sequence(items[run.until :], _TELLING)[0]
+        rest, left = writer.sequence(items[run.until :], _TELLING)
+        if joined:
+            rest = f"(?:{rest}|{_BROKEN})"
         if not run.first:
-            return lead + text
+            return lead + text + rest, left
         least, one = _one(items[run.first - 1])
-        return (writer.one(one) if one and least else "") + text
+        return (writer.one(one) if one and least else "") + text + rest, left
     number = _choice(items, anchors)
     if number is None:
         return None
     item = items[number]
     lead = "" if number else lead
-    inner = [_factor(_flat(b, item.folds), anchors, writer, lead) for b in item.value[1]]
-    return "(?:" + "|".join(str(text) for text in inner) + ")"
+    inner = [_factor(_flat(b, item.folds), anchors, writer, lead, joined) for b in item.value[1]]
+    known = [factor for factor in inner if factor]
+    rest, left = writer.sequence(items[number + 1 :], min(n for _, n in known))
+    return "(?:" + "|".join(text for text, _ in known) + ")" + rest, left
 
 
 def _strings(item: Item) -> list[bytes] | None:
@@ -305,9 +332,6 @@ def _set(letters: Class) -> str:
 class _Writer:
     """Writes loose expressions."""
 
-    def __init__(self, joined: bool) -> None:
-        self._joined = joined
-
     def literal(self, text: bytes) -> str:
         """A text in any case."""
         plain = re.compile(rb"[A-Za-z0-9_@:=.$!#~ -]+").fullmatch(text)
@@ -316,9 +340,7 @@ class _Writer:
         return "".join(self.one(_class(Item("LITERAL", c, folds=True))) for c in text)
 
     def one(self, letters: Class) -> str:
-        """One byte of a class as it stands in a raw line, or what stands in a line break."""
-        if self._joined and len(letters) > 8:
-            letters |= _BREAK
+        """One byte of a class as it stands in a raw line."""
         spelled = {_SPELLED[c] for c in letters if c in _SPELLED}
         text = _set(letters | spelled)
         if letters & _ESCAPED:
@@ -363,7 +385,7 @@ class _Writer:
         if left <= 0:
             return f"(?:{text}){{{least}}}", left
         # Under escapes one byte may be many, and a class be entered anew.
-        exact = most <= _MOST and not self._joined and not _one(item)[1] & (_ESCAPED | _HIGH)
+        exact = most <= _MOST and not _one(item)[1] & (_ESCAPED | _HIGH)
         exact = exact and bool(_one(item)[1])
         if exact or most == 1:
             return f"(?:{text}){{{least},{most}}}", left

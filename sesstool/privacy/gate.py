@@ -8,6 +8,7 @@ installs, that takes one pass; without it the anchors are looked for first.
 from __future__ import annotations
 
 import importlib
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -17,7 +18,7 @@ from typing import Any
 import ahocorasick_rs
 
 from sesstool.privacy import runs
-from sesstool.privacy.expressions import sign
+from sesstool.privacy.expressions import Shape, sign
 from sesstool.privacy.matcher import BESIDE
 from sesstool.privacy.ruleset import Rule, compiled
 
@@ -29,8 +30,9 @@ _HIDING = (
     runs.BASE64,
     runs.HEXADECIMAL,
 )
+_ESCAPED = re.compile(r"""[^!#-\[\]-~ ]""")
 _MEMORY = 1 << 26
-_WINDOW = 1 << 16
+_WINDOW = 1 << 14
 
 
 class Gate:
@@ -43,16 +45,21 @@ class Gate:
         of_anchor: defaultdict[str, set[int]] = defaultdict(set)
         for rule in rules:
             text = sign(
-                rule.regex,
-                rule.anchors,
-                BESIDE[rule.boundary],
-                whole=rule.value_groups == (0,),
-                joined=rule.joined,
+                Shape(
+                    rule.regex,
+                    rule.anchors,
+                    rule.context,
+                    BESIDE[rule.boundary],
+                    whole=rule.value_groups == (0,),
+                    joined=rule.joined,
+                )
             )
-            if not rule.anchors:
+            # What of an anchor no escape can change; that of a slash is let through anyway.
+            pieces = [max(_ESCAPED.split(anchor), key=len) for anchor in rule.anchors]
+            if not pieces or min(map(len, pieces)) < 2:
                 self._always.append(text)
                 continue
-            for anchor in rule.anchors:
+            for anchor in pieces:
                 of_anchor[anchor].add(len(self._signs))
             self._signs.append(text)
         self._of_anchor = list(of_anchor.values())
@@ -132,9 +139,15 @@ class _Database:
             found.append(to)
             return True
 
-        with suppress(self._halted):
-            self._database.scan(memoryview(chunk)[position:], match_event_handler=matched)
-        return position + found[0] - 1 if found else None
+        while position < len(chunk):
+            # It takes a copy of what it is given.
+            end = chunk.find(b"\n", min(position + _WINDOW, len(chunk))) + 1 or len(chunk)
+            with suppress(self._halted):
+                self._database.scan(chunk[position:end], match_event_handler=matched)
+            if found:
+                return position + found[0] - 1
+            position = end
+        return None
 
 
 def _database(expressions: list[str]) -> _Database | None:
