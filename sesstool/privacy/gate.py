@@ -32,6 +32,9 @@ _HIDING = (
 )
 _ESCAPED = re.compile(r"""[^!#-\[\]-~ ]""")
 _MEMORY = 1 << 26
+
+Find = Callable[[bytes, int], int | None]
+"""Where the first match in a chunk from an offset on is."""
 _WINDOW = 1 << 14
 
 
@@ -71,12 +74,12 @@ class Gate:
 
     def lines(self, chunk: bytes) -> Iterator[tuple[int, int]]:
         """The spans of the lines that must be looked at; `chunk` is of whole lines."""
-        if self._database is not None:
-            yield from _at_lines(chunk, self._database.find)
-            return
-        hidden = _at_lines(chunk, lambda c, at: (m := self._one.search(c, at)) and m.start())
+        if self._database is None:
+            sources = [_at_lines(chunk, _searching(self._one)), self._anchored(chunk)]
+        else:
+            sources = [_at_lines(chunk, find) for find in self._database.finds]
         last = None
-        for line in merge(hidden, self._anchored(chunk)):
+        for line in merge(*sources):
             if line != last:
                 yield line
             last = line
@@ -111,6 +114,14 @@ def _line(chunk: bytes, at: int) -> tuple[int, int]:
     return chunk.rfind(b"\n", 0, at) + 1, len(chunk) if end < 0 else end
 
 
+def _searching(expression: Any) -> Find:
+    def find(chunk: bytes, position: int) -> int | None:
+        match = expression.search(chunk, position)
+        return None if match is None else int(match.start())
+
+    return find
+
+
 def _at_lines(chunk: bytes, find: Callable[[bytes, int], int | None]) -> Iterator[tuple[int, int]]:
     """The lines in which something is found, in order."""
     position = 0
@@ -126,10 +137,27 @@ class _Database:
     def __init__(self, hyperscan: Any, expressions: list[str]) -> None:
         self._halted = hyperscan.ScanTerminated
         self._database = hyperscan.Database()
-        self._database.compile(
-            expressions=[e.encode() for e in expressions],
-            flags=[hyperscan.HS_FLAG_SINGLEMATCH] * len(expressions),
-        )
+        refused = []
+        try:
+            self._compile(hyperscan, self._database, expressions)
+        except hyperscan.error:
+            for expression in expressions:
+                try:
+                    self._compile(hyperscan, hyperscan.Database(), [expression])
+                except hyperscan.error:
+                    refused.append(expression)
+            kept = [e for e in expressions if e not in refused]
+            self._database = hyperscan.Database()
+            self._compile(hyperscan, self._database, kept)
+        self.finds: list[Find] = [self.find]
+        if refused:
+            # What is too large for it.
+            self.finds.append(_searching(compiled("|".join(refused), "signs", _MEMORY)))
+
+    @staticmethod
+    def _compile(hyperscan: Any, database: Any, expressions: list[str]) -> None:
+        flags = [hyperscan.HS_FLAG_SINGLEMATCH] * len(expressions)
+        database.compile(expressions=[e.encode() for e in expressions], flags=flags)
 
     def find(self, chunk: bytes, position: int) -> int | None:
         """Where the first match from an offset on ends."""
