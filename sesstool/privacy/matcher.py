@@ -28,6 +28,7 @@ _GAP = 1 << 9
 _CONTEXT = 48
 # Matches that are refused hide others that begin inside them: so many are looked for in a row.
 _RETRIES = 16
+_LONG = 1 << 10
 BESIDE = {
     "token": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"),
     "word": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"),
@@ -137,7 +138,7 @@ def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: l
         if _stands(rule, lower, Candidate(text, begin, finish, key)):
             found.append(Match(begin, finish, rule))
             refused = 0
-        elif refused < _RETRIES:
+        elif refused < _RETRIES and last - first < _LONG:
             refused += 1
             start = _anew(rule, lower, first, start)
         else:

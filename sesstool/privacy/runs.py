@@ -12,8 +12,16 @@ import re2
 _STANDARD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _URL = _STANDARD[:-2] + b"-_"
 _BOTH = _STANDARD + b"-_"
+
+
+def _marks(letters: bytes) -> bytes:
+    """A table that turns all but some letters to spaces."""
+    return bytes(byte if byte in letters else ord(" ") for byte in range(256))
+
+
+_IN_STANDARD, _IN_URL, _IN_BOTH = map(_marks, (_STANDARD, _URL, _BOTH))
+_IN_HEX = _marks(b"0123456789abcdefABCDEF")
 _AS_STANDARD = bytes.maketrans(b"-_", b"+/")
-_HEX = b"0123456789abcdefABCDEF"
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 _PADDING = re.compile(rb"={0,2}")
 _NEXT = re.compile(rb"\r?\n[ \t>|]{0,64}([A-Za-z0-9+/]+)(={0,2})(?![^\s\"'])")
@@ -70,12 +78,12 @@ def base64(text: bytes) -> Iterator[Run]:
         if run is None and not tried[0] <= at < tried[1]:
             run = _whole(text, at)
             if run is None:
-                tried = _bounds(text, at, _BOTH)
+                tried = _bounds(text, at, _IN_BOTH)
         if run is None:
             # A stretch of text in what is else none; bytes at its ends may be half in it.
             island = _ISLAND.match(text, at)
             start, end = at, island.end() if island else match.end()
-            first, last = _bounds(text, at, _BOTH)
+            first, last = tried
             start, end = start - 4 * (start - 4 >= first), end + 4 * (end + 4 <= last)
             run = Run(start, end, _from_base64(text[start:end]))
         yield run
@@ -87,7 +95,7 @@ def hexadecimal(text: bytes) -> Iterator[Run]:
     position = 0
     while match := _HEX_SIGN.search(text, position):
         at = match.start()
-        start, end = _bounds(text, at, _HEX)
+        start, end = _bounds(text, at, _IN_HEX)
         start += (at - start) % 2
         end -= (end - start) % 2
         opened = bytes.fromhex(text[start:end].decode())
@@ -101,7 +109,7 @@ def hexadecimal(text: bytes) -> Iterator[Run]:
 
 def _whole(text: bytes, at: int) -> Run | None:
     """The longest run around an offset, where a group begins, that is text as a whole."""
-    spans = {_bounds(text, at, alphabet) for alphabet in (_BOTH, _STANDARD, _URL)}
+    spans = {_bounds(text, at, alphabet) for alphabet in (_IN_BOTH, _IN_STANDARD, _IN_URL)}
     for start, end in sorted(spans, key=lambda span: span[0] - span[1]):
         aligned = start + (at - start) % 4
         opened = _from_base64(text[aligned:end])
@@ -113,7 +121,7 @@ def _whole(text: bytes, at: int) -> Run | None:
 
 def _wrapped(text: bytes, at: int) -> tuple[Run | None, tuple[int, int]]:
     """The run around an offset over lines of one length if it is text, and if not what it is."""
-    start, end = _bounds(text, at, _STANDARD)
+    start, end = _bounds(text, at, _IN_STANDARD)
     size = end - start
     if size < _WRAPPED or (at - start) % 4:
         return None, _NONE
@@ -132,21 +140,21 @@ def _wrapped(text: bytes, at: int) -> tuple[Run | None, tuple[int, int]]:
 
 
 def _bounds(text: bytes, at: int, letters: bytes) -> tuple[int, int]:
-    """The run of some letters around an offset."""
+    """The run of some letters, as `_marks` tells them, around an offset."""
     size = 256
     while True:
-        before = text[max(at - size, 0) : at]
-        rest = len(before.rstrip(letters))
-        if rest or size >= at:
+        gap = text[max(at - size, 0) : at].translate(letters).rfind(b" ")
+        if gap >= 0 or size >= at:
             break
         size *= 4
-    start = max(at - size, 0) + rest
+    start = max(at - size, 0) + gap + 1
     size = 256
     while True:
-        behind = text[at : at + size]
-        length = len(behind) - len(behind.lstrip(letters))
-        if length < len(behind) or at + size >= len(text):
-            return start, at + length
+        gap = text[at : at + size].translate(letters).find(b" ")
+        if gap >= 0:
+            return start, at + gap
+        if at + size >= len(text):
+            return start, len(text)
         size *= 4
 
 
