@@ -147,7 +147,7 @@ def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: l
 
 def _anew(rule: Rule, lower: bytes, first: int, last: int) -> int:
     """Where a match may begin by an anchor inside one that was refused."""
-    if rule.anchors and lower.startswith(rule.anchors_bytes, first):
+    if rule.value_groups == (0,) and rule.anchors and lower.startswith(rule.anchors_bytes, first):
         begins = (lower.find(anchor, first + 1, last) for anchor in rule.anchors_bytes)
         return min((at for at in begins if at >= 0), default=last)
     return last
