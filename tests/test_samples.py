@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sesstool import api
+from sesstool.api import redaction
 from sesstool.findings import Severity
 from sesstool.records.edits import EditSet
 
@@ -50,8 +51,8 @@ def untouched(data: bytes, edits: EditSet) -> list[bytes]:
 
 
 def test_samples_are_there():
-    """There are good, damaged and forked samples, and each has its expectation."""
-    assert {p.parent.name for p in FILES} == {"good", "damaged", "forked"}
+    """There are good, damaged, forked and private samples, and each has its expectation."""
+    assert {p.parent.name for p in FILES} == {"good", "damaged", "forked", "private"}
     assert all(p.with_suffix(".expect.json").exists() for p in FILES)
     assert len(list(SAMPLES.rglob("*.expect.json"))) == len(FILES)
 
@@ -104,3 +105,16 @@ def test_good_samples_have_no_fault(path):
 def test_no_sample_holds_what_looks_like_a_credential(path):
     """A sample must not set off a scanner for secrets."""
     assert not _CREDENTIAL.search(path.read_bytes())
+
+
+@pytest.mark.parametrize("path", list((SAMPLES / "private").glob("*.jsonl")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("profile", ["resume", "share"])
+def test_private_samples_lose_what_is_expected(path, profile):
+    """Each value goes, by the rules that are expected, and what is near it stays."""
+    expect = json.loads(path.with_suffix(".expect.json").read_text())["redacted"]
+    with redaction.redact([path], redaction.Choice(profile=profile)) as done:
+        (file,) = done.files
+        after = b"".join(file.result.chunks()).decode()
+    assert dict(file.summary.rules) == expect["rules"]
+    assert [value for value in expect["gone"] if value in after] == []
+    assert [text for text in expect["kept"] if text not in after] == []
