@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from sesstool.privacy.candidate import Candidate
 
@@ -103,7 +103,7 @@ def secret(candidate: Candidate, kind: str) -> bool:
     `kind` says what the place promises, and so how much the value itself must show: see `_KINDS`.
     """
     value = candidate.value
-    return len(value) <= 4096 and _may_name(candidate) and _is_value(value) and _KINDS[kind](value)
+    return len(value) <= 4096 and _is_value(value) and _KINDS[kind](value) and _may_name(candidate)
 
 
 def _any(value: bytes) -> bool:
@@ -115,6 +115,10 @@ def _literal(value: bytes) -> bool:
     if b" " in value:
         return _is_made(value, 1) and value.count(b" ") < 6
     return len(value) >= 4 and (_is_made(value, 1) or (value[:1].islower() and len(value) >= 6))
+
+
+def _argument(value: bytes) -> bool:
+    return len(value) >= 6 and b" " not in value and _is_made(value, 1)
 
 
 def _bare(value: bytes) -> bool:
@@ -186,6 +190,7 @@ def _worded(value: bytes) -> bool:
 _KINDS = {
     "any": _any,
     "literal": _literal,
+    "argument": _argument,
     "bare": _bare,
     "made": _made_up,
     "token": _token,
@@ -265,13 +270,19 @@ def _may_name(candidate: Candidate) -> bool:
     if not key:
         return True
     start = candidate.text.rfind(key, max(candidate.start - len(key) - 80, 0), candidate.start)
-    before = _BEFORE.search(candidate.text, max(start - 40, 0), max(start, 0))
-    words = _PIECE.findall((before[0] if before else b"") + key)
-    lowered = [w.lower() for w in words]
-    if any(_ABOUT.fullmatch(w) for w in _tail(lowered)) or (lowered and lowered[0] in _LEADS):
+    before = _BEFORE.search(candidate.text[max(start - 40, 0) : max(start, 0)])
+    return _names_secret((before[0] if before else b"") + key[:80])
+
+
+@lru_cache(4096)
+def _names_secret(name: bytes) -> bool:
+    words = [word.lower() for word in _PIECE.findall(name)]
+    if words and (words[0] in _LEADS or (len(words) == 1 and words[0] in _NO_KEYS)):
+        return False
+    if any(_ABOUT.fullmatch(word) for word in _tail(words)):
         return False
     return not any(
-        word == b"key" and lowered[at - 1] in _OTHER_KEYS for at, word in enumerate(lowered) if at
+        word == b"key" and words[at - 1] in _OTHER_KEYS for at, word in enumerate(words) if at
     )
 
 
@@ -284,12 +295,9 @@ _OTHER_KEYS = frozenset(
     b" composite natural surrogate range order list entity config property attribute on not no any".split()
 )
 _BEFORE = re.compile(rb"[A-Za-z0-9_.-]*\Z")
-_LEADS = frozenset(
-    b"max min num total public publishable has is no reset forgot show hide toggle".split()
-)
-_HEADS = re.compile(
-    rb"(?i)pass\w*|pwd|psw|secret\w*|token|key|auth|clave|senha|kennwort|credential\w*|jwt|pat|chave|clef?|segredo|segreto"
-)
+_NO_KEYS = frozenset(b"monkey turkey hockey donkey jockey whiskey hotkey bypass compass trespass".split())
+_LEADS = frozenset(b"max min num total public publishable has is no reset forgot show hide toggle".split())
+_HEADS = re.compile(rb"(?i)pass\w*|pwd|psw|secret\w*|token|key|auth|clave|senha|kennwort|credential\w*|jwt|pat|chave|clef?|segredo|segreto")
 
 
 def _tail(words: list[bytes]) -> list[bytes]:
@@ -300,11 +308,11 @@ def _tail(words: list[bytes]) -> list[bytes]:
     return []
 
 
+@lru_cache(4096)
 def _is_value(value: bytes) -> bool:
-    lowered = value.lower()
     return (
         len(set(value)) > 2
-        and lowered not in _COMMON
+        and value.strip(b" ,;.:!?").lower() not in _COMMON
         and not _REFERENCE.match(value)
         and not _STANDS_IN.search(value)
         and not _PATH.match(value)
@@ -328,21 +336,24 @@ _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") | 
 )
 
 
+@lru_cache(4096)  # the rules and the views of a text ask for the same values again and again
 def _is_random(value: bytes) -> bool:
     if len(value) < 8 or _NUMBER.match(value) or _DATED.search(value) or _UUID.match(value):
         return False
+    value = value[:80]
     pieces = _PIECE.findall(value)
+    alnum = sum(map(len, pieces))
+    if alnum < 8:
+        return False
+    digits = len(value) - len(value.translate(None, b"0123456789"))
+    if digits * 4 >= alnum and len(pieces) > 4:
+        return True
     pairs = common = 0
     for piece in pieces:
         if piece[0] > 57:
             lowered = piece.lower()
             pairs += len(piece) - 1
             common += sum(lowered[n : n + 2] in _PAIRS for n in range(len(piece) - 1))
-    alnum = sum(map(len, pieces))
-    if alnum < 8:
-        return False
-    if sum(48 <= c < 58 for c in value) * 4 >= alnum and len(pieces) > 4:
-        return True
     # Random letters make short pieces, and a fifth to a third of their pairs are common ones.
     if len(pieces) * 3.2 >= alnum and len(pieces) > 3:
         return pairs < 8 or common * 10 < pairs * 7
