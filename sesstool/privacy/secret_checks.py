@@ -43,12 +43,10 @@ _UUID = re.compile(rb"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 # The commonest pairs of letters in English, Spanish, Portuguese, German, French and Italian.
 _PAIRS = frozenset(
-    b"th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co"
-    b" me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di fo ho pe ec pr no ct us"
-    b" ac ot il tr ly nc et ut ss so rs un lo wa ge ie wh ee wi em ad ol rt po we na ul ni ts mo ow pa"
-    b" im mi ai sh ir su id os iv ia am fi ci vi pl ig tu ev ld ry mp fe bl ab gh ty op wo sa ay ex ke"
-    b" ui fr oo ag wn ap av up ck ey db ms ue do da qu sc ei ok ub ki pi rd rk rm ew gi ga go gr br cr"
-    b" dr sw sk sp sl tw au ff gn ht lt ot oc od og ob os pt ru rr rn rv rc sm tt tc um va vo ye za zo".split()
+    "th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co"
+    " me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di fo ho pe ec pr no ct us"
+    " ac ot il tr ly nc et ut ss so rs un lo wa ge ie wh ee wi em ad ol rt po we na ul ni ts mo ow pa"
+    " im mi ai sh ir su id os iv ia am fi ci vi pl ig tu ev ry ke do qu ue fe bl".encode().split()
 )
 # Words that a key has where its value tells about a secret and is none.
 _ABOUT = re.compile(
@@ -103,6 +101,8 @@ def secret(candidate: Candidate, kind: str) -> bool:
     `kind` says what the place promises, and so how much the value itself must show: see `_KINDS`.
     """
     value = candidate.value
+    if kind == "url" and value == b"secret":
+        return True  # what a weak password is, more often than a sample of one
     return len(value) <= 4096 and _is_value(value) and _KINDS[kind](value) and _may_name(candidate)
 
 
@@ -127,24 +127,32 @@ def _bare(value: bytes) -> bool:
 
 
 def _made_up(value: bytes) -> bool:
+    if value.isdigit():
+        return len(value) >= 16
     return len(value) >= 8 and b" " not in value and (_is_made(value, 2) or _is_id(value))
 
 
 def _token(value: bytes) -> bool:
+    if value.isdigit():
+        return len(value) >= 20
     return not _MEMBER.match(value) and (_is_random(value) or _is_id(value))
 
 
 def _variable(value: bytes) -> bool:
     """Of an environment: all is a literal there."""
-    return len(value) >= 8 and (
-        _is_made(value, 1) or _is_id(value) or _WORD.match(value) is not None
-    )
+    if value.isdigit():
+        return len(value) >= 16
+    return len(value) >= 8 and (_is_made(value, 1) or _is_id(value) or _WORD.match(value) is not None)
 
 
 def _loose(value: bytes) -> bool:
     digits = sum(48 <= c < 58 for c in value)
-    return _is_id(value) or (
-        3 <= digits < len(value) and value.count(b"/") < 3 and _is_random(value)
+    if _is_id(value) or (digits == len(value) and digits >= 20):
+        return True
+    return (
+        (digits >= 3 or (len(value) >= 20 and value.isalnum()))
+        and value.count(b"/") < 3
+        and _is_random(value)
     )
 
 
@@ -354,7 +362,9 @@ def _is_random(value: bytes) -> bool:
             lowered = piece.lower()
             pairs += len(piece) - 1
             common += sum(lowered[n : n + 2] in _PAIRS for n in range(len(piece) - 1))
-    # Random letters make short pieces, and a fifth to a third of their pairs are common ones.
+    # Of the pairs in words three quarters are common ones, of random pairs a fifth.
     if len(pieces) * 3.2 >= alnum and len(pieces) > 3:
-        return pairs < 8 or common * 10 < pairs * 7
-    return pairs >= 8 and common * 100 < pairs * 52
+        return pairs < 8 or common * 10 < pairs * 6
+    if digits >= 6 and alnum >= 12:
+        return digits < alnum and common * 100 < pairs * 45
+    return pairs >= 8 and common * 100 < pairs * 45
