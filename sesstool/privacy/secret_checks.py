@@ -36,9 +36,7 @@ _FILE = re.compile(
 _MEMBER = re.compile(rb"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[()\[\]]*$")
 _URL = re.compile(rb"(?i)^[a-z][a-z0-9+.-]*://")
 _NUMBER = re.compile(rb"^[+-]?[\d.,_:eE+%/ -]*$")
-_DATED = re.compile(
-    rb"\d{4}-\d\d-\d\d(?:[T ]\d\d:|$)|(?:^|-)20\d\d-?\d\d-?\d\d(?:$|-)|^v?\d+\.\d+(?:\.\d+)*[\w.+-]*$"
-)
+_DATED = re.compile(rb"\d{4}-\d\d-\d\d(?:[T ]\d\d:|$)|(?:^|-)20\d\d-?\d\d-?\d\d(?:$|-)|^v?\d+\.\d+(?:\.\d+)*[\w.+-]{0,24}$")
 _UUID = re.compile(rb"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 # The commonest pairs of letters in English, Spanish, Portuguese, German, French and Italian.
@@ -134,7 +132,9 @@ def _made_up(value: bytes) -> bool:
 
 def _token(value: bytes) -> bool:
     if value.isdigit():
-        return len(value) >= 20
+        return len(value) >= 16
+    if len(value) < 20 and not _DIGIT.search(value):
+        return False
     return not _MEMBER.match(value) and (_is_random(value) or _is_id(value))
 
 
@@ -212,6 +212,7 @@ _KINDS = {
     "prose": _prose,
     "worded": _worded,
 }
+_DIGIT = re.compile(rb"\d")
 _WORD = re.compile(rb"[a-z]{12,}$")
 
 
@@ -309,9 +310,9 @@ _HEADS = re.compile(rb"(?i)pass\w*|pwd|psw|secret\w*|token|key|auth|clave|senha|
 
 
 def _tail(words: list[bytes]) -> list[bytes]:
-    """The words behind the first that means a secret."""
-    for at, word in enumerate(words):
-        if _HEADS.fullmatch(word):
+    """The words behind the last that means a secret."""
+    for at in range(len(words) - 1, -1, -1):
+        if _HEADS.fullmatch(words[at]):
             return words[at + 1 :]
     return []
 
