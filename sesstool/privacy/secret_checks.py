@@ -36,7 +36,9 @@ _FILE = re.compile(
 _MEMBER = re.compile(rb"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[()\[\]]*$")
 _URL = re.compile(rb"(?i)^[a-z][a-z0-9+.-]*://")
 _NUMBER = re.compile(rb"^[+-]?[\d.,_:eE+%/ -]*$")
-_DATED = re.compile(rb"\d{4}-\d\d-\d\d(?:[T ]\d\d:|$)|(?:^|-)20\d\d-?\d\d-?\d\d(?:$|-)|^v?\d+\.\d+(?:\.\d+)*[\w.+-]{0,24}$")
+_DATED = re.compile(
+    rb"\d{4}-\d\d-\d\d(?:[T ]\d\d:|$)|(?:^|-)20\d\d-?\d\d-?\d\d(?:$|-)|^v?\d+\.\d+(?:\.\d+)*[\w.+-]{0,24}$"
+)
 _UUID = re.compile(rb"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 # The commonest pairs of letters in English, Spanish, Portuguese, German, French and Italian.
@@ -142,7 +144,9 @@ def _variable(value: bytes) -> bool:
     """Of an environment: all is a literal there."""
     if value.isdigit():
         return len(value) >= 16
-    return len(value) >= 8 and (_is_made(value, 1) or _is_id(value) or _WORD.match(value) is not None)
+    return len(value) >= 8 and (
+        _is_made(value, 1) or _is_id(value) or _WORD.match(value) is not None
+    )
 
 
 def _loose(value: bytes) -> bool:
@@ -304,9 +308,15 @@ _OTHER_KEYS = frozenset(
     b" composite natural surrogate range order list entity config property attribute on not no any".split()
 )
 _BEFORE = re.compile(rb"[A-Za-z0-9_.-]*\Z")
-_NO_KEYS = frozenset(b"monkey turkey hockey donkey jockey whiskey hotkey bypass compass trespass".split())
-_LEADS = frozenset(b"max min num total public publishable has is no reset forgot show hide toggle".split())
-_HEADS = re.compile(rb"(?i)pass\w*|pwd|psw|secret\w*|token|key|auth|clave|senha|kennwort|credential\w*|jwt|pat|chave|clef?|segredo|segreto")
+_NO_KEYS = frozenset(
+    b"monkey turkey hockey donkey jockey whiskey hotkey bypass compass trespass".split()
+)
+_LEADS = frozenset(
+    b"max min num total public publishable has is no reset forgot show hide toggle".split()
+)
+_HEADS = re.compile(
+    rb"(?i)pass\w*|pwd|psw|secret\w*|token|key|auth|clave|senha|kennwort|credential\w*|jwt|pat|chave|clef?|segredo|segreto"
+)
 
 
 def _tail(words: list[bytes]) -> list[bytes]:
