@@ -23,55 +23,63 @@ _STANDS_IN = re.compile(
 _REFERENCE = re.compile(
     rb"[$%@#]?\{|\$\(|\$[A-Za-z_(]|\$\d+$|%[A-Za-z_]+%|<%|%\(|%[sdv]$|@@|!(?:Ref|Sub|GetAtt|vault)\b"
     rb"|&?[A-Za-z_][\w.\-]*(?:\?\.|::|->|\(|\[)|(?:process|import\.meta)\.env|os\.|ENV\b|env[.:(]"
-    rb"|secrets?\.|vars?\.|config\.|self\.|this\.|args?\.|req(?:uest)?\.|op://|vault:|arn:|ssm:|keyring:"
-    rb"|file:|projects/|data:|[!~<>=&|^]+$|\|\||&&|[,;:)\]} ]|=>|\\[wdsb]"
+    rb"|secrets?\.|vars?\.|config\.|self\.|this\.|args?\.|req(?:uest)?\.|op://|vault:|arn:|ssm:"
+    rb"|keyring:|file:|projects/|data:|[!~<>=&|^]+$|\|\||&&|[,;:)\]} ]|=>|\\[wdsb]"
 )
 _PATH = re.compile(
     rb"(?:~|\.{0,2})/[\w.@%+~-]*(?:/[\w.@%+~-]*)+$|[A-Za-z]:\\|\.{1,2}/|/[\w.-]+$|~/"
 )
 _FILE = re.compile(
-    rb"(?i)^[\w./\\-]+\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|go|rs|java|rb|php|sh|pem|key|crt|env"
-    rb"|html|css|xml|cfg|ini|conf|log|sql|lock|svg|png|vue|cs|kt|c|h|cpp)$"
+    rb"(?i)^[\w./\\-]+\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|go|rs|java|rb|php|sh|pem|key|crt"
+    rb"|env|html|css|xml|cfg|ini|conf|log|sql|lock|svg|png|vue|cs|kt|c|h|cpp)$"
 )
 _MEMBER = re.compile(rb"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[()\[\]]*$")
 _URL = re.compile(rb"(?i)^[a-z][a-z0-9+.-]*://")
 _NUMBER = re.compile(rb"^[+-]?[\d.,_:eE+%/ -]*$")
 _DATED = re.compile(
-    rb"\d{4}-\d\d-\d\d(?:[T ]\d\d:|$)|(?:^|-)20\d\d-?\d\d-?\d\d(?:$|-)|^v?\d+\.\d+(?:\.\d+)*[\w.+-]{0,24}$"
+    rb"\d{4}-\d\d-\d\d(?:[T ]\d\d:|$)|(?:^|-)20\d\d-?\d\d-?\d\d(?:$|-)"
+    rb"|^v?\d+\.\d+(?:\.\d+)*[\w.+-]{0,24}$"
 )
 _UUID = re.compile(rb"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 # The commonest pairs of letters in English, Spanish, Portuguese, German, French and Italian.
 _PAIRS = frozenset(
-    "th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co"
-    " me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di fo ho pe ec pr no ct us"
-    " ac ot il tr ly nc et ut ss so rs un lo wa ge ie wh ee wi em ad ol rt po we na ul ni ts mo ow pa"
-    " im mi ai sh ir su id os iv ia am fi ci vi pl ig tu ev ry ke do qu ue fe bl".encode().split()
+    b"th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou"
+    b" io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di"
+    b" fo ho pe ec pr no ct us ac ot il tr ly nc et ut ss so rs un lo wa ge ie wh ee wi em"
+    b" ad ol rt po we na ul ni ts mo ow pa im mi ai sh ir su id os iv ia am fi ci vi pl ig"
+    b" tu ev ry ke do qu ue fe bl".split()
 )
 # Words that a key has where its value tells about a secret and is none.
-_ABOUT = re.compile(
-    rb"(?i)(?:name|id|ids|file|filename|path|dir|type|types|header|field|len|length|size|count|limit|expir\w*"
-    rb"|ttl|url|uri|endpoint|host|policy|min|max|hint|label|prompt|error|errors|valid\w*|required?|enabled?|disabled?"
-    rb"|algorithm|alg|method|ref|arn|version|budget|usage|usages|regex|pattern|status|provider|manager|input|output"
-    rb"|index|prefix|suffix|strength|rotation|date|time|at|age|format|mode|text|message|msg|description|placeholder"
-    rb"|confirm\w*|reset|forgot|change|update|show|hide|toggle|visible|strategy|class|style|keyword|icon|button|form|page"
-    rb"|schema|kind|scope|scopes|audience|issuer|source|store|storage|location|permission\w*|rate|cost|price|window"
-    rb"|used|total|remaining|cached|reasoning|completion|tokenizer|ring|board|words?|stroke|map|set|list|exists?"
-    rb"|management|service|client|server|handler|helper|util\w*|factory|builder|event|action|reducer|state|props?"
-    rb"|public|publishable|pub|anon|site|sitekey|integrity|checksum|sha\d*|md5|digest|fingerprint|etag|hash|hashes|hasher)"
+_ABOUT = frozenset(
+    b"name names id ids file filename path dir type types header field len length size"
+    b" count limit ttl url uri endpoint host policy min max hint label prompt error errors"
+    b" require required enable enabled disable disabled algorithm alg method ref arn"
+    b" version budget usage usages regex pattern status provider manager input output index"
+    b" prefix suffix strength rotation date time at age format mode text message msg"
+    b" description placeholder reset forgot change update show hide toggle visible strategy"
+    b" class style keyword icon button form page schema kind scope scopes audience issuer"
+    b" source store storage location rate cost price window used total remaining cached"
+    b" reasoning completion tokenizer ring board word words stroke map set list exist"
+    b" exists management service client server handler helper factory builder event action"
+    b" reducer state prop props public publishable pub anon site sitekey integrity checksum"
+    b" sha sha1 sha256 sha512 md5 digest fingerprint etag hash hashes hasher".split()
 )
+_ABOUT_BEGINS = (b"expir", b"valid", b"confirm", b"permission", b"util")
 # Words for a secret, and other values that say nothing.
 _COMMON = frozenset(
-    b"password passwd pass pwd passwort kennwort contrasena clave senha secret secrets token tokens"
-    b" key keys apikey api_key auth credentials credential none null nil nan true false yes no on off"
-    b" undefined unknown empty default required optional string str int integer bytes number bool"
-    b" boolean object any text hidden input optional[str] admin root user username test testing"
-    b" tester foo bar baz qux foobar value values missing invalid valid incorrect wrong expired env"
-    b" prompt ask always never required. set unset present absent basic bearer digest oauth oauth2"
-    b" postgres mysql redis mongo guest changeit sha256 sha512 md5 base64 utf8 utf-8 hs256 rs256 es256"
-    b" aes256 aes128 bcrypt argon2 scrypt pbkdf2 disabled enabled inherit write read readonly owner"
-    b" mot_de_passe chave contrase\xc3\xb1a parola self this here file stdin masked omitted removed"
-    b" asc desc new old current next previous confirm confirmation reset forgot change update delete".split()
+    b"password passwd pass pwd passwort kennwort contrasena clave senha secret secrets"
+    b" token tokens key keys apikey api_key auth credentials credential none null nil nan"
+    b" true false yes no on off undefined unknown empty default required optional string"
+    b" str int integer bytes number bool boolean object any text hidden input optional[str]"
+    b" admin root user username test testing tester foo bar baz qux foobar value values"
+    b" missing invalid valid incorrect wrong expired env prompt ask always never required."
+    b" set unset present absent basic bearer digest oauth oauth2 postgres mysql redis mongo"
+    b" guest changeit sha256 sha512 md5 base64 utf8 utf-8 hs256 rs256 es256 aes256 aes128"
+    b" bcrypt argon2 scrypt pbkdf2 disabled enabled inherit write read readonly owner"
+    b" mot_de_passe chave contrase\xc3\xb1a parola self this here file stdin masked omitted"
+    b" removed asc desc new old current next previous confirm confirmation reset forgot"
+    b" change update delete".split()
 )
 
 
@@ -252,7 +260,7 @@ def key_size(candidate: Candidate, sizes: str) -> bool:
     return str(len(candidate.value)) in sizes.split(",")
 
 
-def basic(candidate: Candidate, _: str) -> bool:
+def basic(candidate: Candidate, _argument: str) -> bool:
     """Base64 of a user name, a colon and a password."""
     try:
         text = base64.b64decode(candidate.value + b"=" * (-len(candidate.value) % 4), validate=True)
@@ -260,18 +268,18 @@ def basic(candidate: Candidate, _: str) -> bool:
     except (binascii.Error, UnicodeDecodeError):
         return False
     _, colon, password = text.partition(b":")
-    return bool(colon and password) and text.isascii() and text.decode().isprintable()
+    return bool(colon and password) and text.decode().isprintable()
 
 
 def seed_phrase(candidate: Candidate, _: str) -> bool:
     """Twelve to twenty-four words of one of the word lists of BIP-39."""
-    words = candidate.value.decode("utf-8", "replace").lower().split()
-    return len(words) % 3 == 0 and any(set(words) <= known for known in _word_lists())
+    words = candidate.value.decode("utf-8", "replace").lower().replace(",", " ").split()
+    return any(known.issuperset(words) for known in _word_lists())
 
 
 @cache
 def _word_lists() -> tuple[frozenset[str], ...]:
-    from mnemonic import Mnemonic  # reads its lists: only when a candidate needs them
+    from mnemonic import Mnemonic  # noqa: PLC0415 - slow: only when a candidate needs its lists
 
     latin = ("english", "spanish", "portuguese", "french", "italian", "czech")
     return tuple(frozenset(Mnemonic(language).wordlist) for language in latin)
@@ -292,7 +300,7 @@ def _names_secret(name: bytes) -> bool:
     words = [word.lower() for word in _PIECE.findall(name)]
     if words and (words[0] in _LEADS or (len(words) == 1 and words[0] in _NO_KEYS)):
         return False
-    if any(_ABOUT.fullmatch(word) for word in _tail(words)):
+    if any(word in _ABOUT or word.startswith(_ABOUT_BEGINS) for word in _tail(words)):
         return False
     return not any(
         word == b"key" and words[at - 1] in _OTHER_KEYS for at, word in enumerate(words) if at
@@ -301,11 +309,12 @@ def _names_secret(name: bytes) -> bool:
 
 # Keys that lock nothing.
 _OTHER_KEYS = frozenset(
-    b"cache public partition sort primary foreign idempotency dedup dedupe unique group row object s3"
-    b" publishable anon site react tab lookup index map json dict registry hot arrow shortcut message"
-    b" translation i18n event query mutation storage record db column field sha hash header routing"
-    b" request response build commit session conversation thread prompt tool file turbo nx item node"
-    b" composite natural surrogate range order list entity config property attribute on not no any".split()
+    b"cache public partition sort primary foreign idempotency dedup dedupe unique group"
+    b" row object s3 publishable anon site react tab lookup index map json dict registry"
+    b" hot arrow shortcut message translation i18n event query mutation storage record db"
+    b" column field sha hash header routing request response build commit session"
+    b" conversation thread prompt tool file turbo nx item node composite natural surrogate"
+    b" range order list entity config property attribute on not no any".split()
 )
 _BEFORE = re.compile(rb"[A-Za-z0-9_.-]*\Z")
 _NO_KEYS = frozenset(
@@ -315,7 +324,8 @@ _LEADS = frozenset(
     b"max min num total public publishable has is no reset forgot show hide toggle".split()
 )
 _HEADS = re.compile(
-    rb"(?i)pass\w*|pwd|psw|secret\w*|token|key|auth|clave|senha|kennwort|credential\w*|jwt|pat|chave|clef?|segredo|segreto"
+    rb"(?i)pass\w*|pwd|psw|secret\w*|token|key|auth|clave|senha|kennwort|credential\w*|jwt|pat"
+    rb"|chave|clef?|segredo|segreto"
 )
 
 
