@@ -15,7 +15,7 @@ from sesstool.privacy.candidate import Candidate
 # What documentation and templates put in place of a value; matched anywhere in it.
 _STANDS_IN = re.compile(
     rb"(?i)example|redacted|xxxx|place_?-?holder|change_?-?(?:me|this|it)|replace_?-?(?:me|this|with)"
-    rb"|(?:your|my|some|the|insert|enter|tu|seu|dein|votre)[_-](?:\w+[_-])*(?:key|token|secret|pass"
+    rb"|(?:your|my|some|the|insert|enter|tu|seu|dein|votre)[_-][\w-]{0,30}(?:key|token|secret|pass"
     rb"|password|api|id|value|here|clave|senha|name)|\.\.\.|\xe2\x80\xa6|\*\*\*|_here\b|-here\b"
     rb"|dummy|fake[_-]|not[_-]?a?[_-]?real|todo|lorem|<[\w -]+>|\[[A-Z_ -]+\]|fixme|sample[_-]"
 )
@@ -85,7 +85,8 @@ _COMMON = frozenset(
 
 def not_placeholder(candidate: Candidate, _: str) -> bool:
     """Not what stands in for a value in documentation."""
-    return len(set(candidate.value)) > 3 and not _STANDS_IN.search(candidate.value)
+    value = candidate.value[:512]
+    return len(set(value)) > 3 and not _STANDS_IN.search(value)
 
 
 def random(candidate: Candidate, _: str) -> bool:
