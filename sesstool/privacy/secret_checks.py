@@ -26,6 +26,7 @@ _REFERENCE = re.compile(
     rb"|secrets?\.|vars?\.|config\.|self\.|this\.|args?\.|req(?:uest)?\.|op://|vault:|arn:|ssm:"
     rb"|keyring:|file:|projects/|data:|[!~<>=&|^]+$|\|\||&&|[,;:)\]} ]|=>|\\[wdsb]"
 )
+_CAPITALS = re.compile(rb"[A-Z_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASS)[A-Z_]*$")
 _PATH = re.compile(
     rb"(?:~|\.{0,2})/[\w.@%+~-]*(?:/[\w.@%+~-]*)+$|[A-Za-z]:\\|\.{1,2}/|/[\w.-]+$|~/"
 )
@@ -52,34 +53,36 @@ _PAIRS = frozenset(
 )
 # Words that a key has where its value tells about a secret and is none.
 _ABOUT = frozenset(
-    b"name names id ids file filename path dir type types header field len length size"
-    b" count limit ttl url uri endpoint host policy min max hint label prompt error errors"
-    b" require required enable enabled disable disabled algorithm alg method ref arn"
-    b" version budget usage usages regex pattern status provider manager input output index"
-    b" prefix suffix strength rotation date time at age format mode text message msg"
-    b" description placeholder reset forgot change update show hide toggle visible strategy"
-    b" class style keyword icon button form page schema kind scope scopes audience issuer"
-    b" source store storage location rate cost price window used total remaining cached"
-    b" reasoning completion tokenizer ring board word words stroke map set list exist"
-    b" exists management service client server handler helper factory builder event action"
-    b" reducer state prop props public publishable pub anon site sitekey integrity checksum"
-    b" sha sha1 sha256 sha512 md5 digest fingerprint etag hash hashes hasher".split()
+    b"arg args fn func through context encode decode strip lower upper get format replace"
+    b" split startswith endswith match test includes name names id ids file filename path"
+    b" dir type types header field len length size count limit ttl url uri endpoint host"
+    b" policy min max hint label prompt error errors require required enable enabled"
+    b" disable disabled algorithm alg method ref arn version budget usage usages regex"
+    b" pattern status provider manager input output index prefix suffix strength rotation"
+    b" date time at age format mode text message msg description placeholder reset forgot"
+    b" change update show hide toggle visible strategy class style keyword icon button form"
+    b" page schema kind scope scopes audience issuer source store storage location rate"
+    b" cost price window used total remaining cached reasoning completion tokenizer ring"
+    b" board word words stroke map set list exist exists management service client server"
+    b" handler helper factory builder event action reducer state prop props public"
+    b" publishable pub anon site sitekey integrity checksum sha sha1 sha256 sha512 md5"
+    b" digest fingerprint etag hash hashes hasher".split()
 )
 _ABOUT_BEGINS = (b"expir", b"valid", b"confirm", b"permission", b"util")
 # Words for a secret, and other values that say nothing.
 _COMMON = frozenset(
-    b"password passwd pass pwd passwort kennwort contrasena clave senha secret secrets"
-    b" token tokens key keys apikey api_key auth credentials credential none null nil nan"
-    b" true false yes no on off undefined unknown empty default required optional string"
-    b" str int integer bytes number bool boolean object any text hidden input optional[str]"
-    b" admin root user username test testing tester foo bar baz qux foobar value values"
-    b" missing invalid valid incorrect wrong expired env prompt ask always never required."
-    b" set unset present absent basic bearer digest oauth oauth2 postgres mysql redis mongo"
-    b" guest changeit sha256 sha512 md5 base64 utf8 utf-8 hs256 rs256 es256 aes256 aes128"
-    b" bcrypt argon2 scrypt pbkdf2 disabled enabled inherit write read readonly owner"
-    b" mot_de_passe chave contrase\xc3\xb1a parola self this here file stdin masked omitted"
-    b" removed asc desc new old current next previous confirm confirmation reset forgot"
-    b" change update delete".split()
+    b"name identifier password passwd pass pwd passwort kennwort contrasena clave senha"
+    b" secret secrets token tokens key keys apikey api_key auth credentials credential none"
+    b" null nil nan true false yes no on off undefined unknown empty default required"
+    b" optional string str int integer bytes number bool boolean object any text hidden"
+    b" input optional[str] admin root user username test testing tester foo bar baz qux"
+    b" foobar value values missing invalid valid incorrect wrong expired env prompt ask"
+    b" always never required. set unset present absent basic bearer digest oauth oauth2"
+    b" postgres mysql redis mongo guest changeit sha256 sha512 md5 base64 utf8 utf-8 hs256"
+    b" rs256 es256 aes256 aes128 bcrypt argon2 scrypt pbkdf2 disabled enabled inherit write"
+    b" read readonly owner mot_de_passe chave contrase\xc3\xb1a parola self this here file"
+    b" stdin masked omitted removed asc desc new old current next previous confirm"
+    b" confirmation reset forgot change update delete".split()
 )
 
 
@@ -112,6 +115,7 @@ def secret(candidate: Candidate, kind: str) -> bool:
     value = candidate.value
     if kind == "url" and value == b"secret":
         return True  # what a weak password is, more often than a sample of one
+    value = value.rstrip(b",;:)]}|")
     return len(value) <= 4096 and _is_value(value) and _KINDS[kind](value) and _may_name(candidate)
 
 
@@ -127,7 +131,8 @@ def _literal(value: bytes) -> bool:
 
 
 def _argument(value: bytes) -> bool:
-    return len(value) >= 6 and b" " not in value and _is_made(value, 1)
+    """One of several: names stand there as well."""
+    return len(value) >= 6 and b" " not in value and value.count(b"_") < 2 and _is_made(value, 2)
 
 
 def _bare(value: bytes) -> bool:
@@ -184,7 +189,9 @@ def _query(value: bytes) -> bool:
 
 
 def _header(value: bytes) -> bool:
-    return _is_random(value) or _is_id(value) or (len(value) >= 12 and _is_made(value, 1))
+    if _MEMBER.match(value):
+        return False
+    return _is_random(value) or _is_id(value) or (len(value) >= 16 and _is_made(value, 3))
 
 
 def _option(value: bytes) -> bool:
@@ -196,6 +203,8 @@ def _pair(value: bytes) -> bool:
 
 
 def _prose(value: bytes) -> bool:
+    if _MEMBER.match(value) or value.startswith(b"_"):
+        return False
     return _is_made(value, 1) and len(value) >= 6
 
 
@@ -251,6 +260,14 @@ _KEY_WORD = re.compile(
 )
 
 
+def key_body(candidate: Candidate, _: str) -> bool:
+    """Holds a line of what a private key is made of."""
+    return _KEY_LINE.search(candidate.value) is not None
+
+
+_KEY_LINE = re.compile(rb"[A-Za-z0-9+/]{32}")
+
+
 def length(candidate: Candidate, least: str) -> bool:
     """At least so many bytes."""
     return len(candidate.value) >= int(least)
@@ -275,7 +292,8 @@ def basic(candidate: Candidate, _argument: str) -> bool:
 def seed_phrase(candidate: Candidate, _: str) -> bool:
     """Twelve to twenty-four words of one of the word lists of BIP-39."""
     words = candidate.value.decode("utf-8", "replace").lower().replace(",", " ").split()
-    return any(known.issuperset(words) for known in _word_lists())
+    # In the order of the alphabet they are a part of the list.
+    return words != sorted(words) and any(known.issuperset(words) for known in _word_lists())
 
 
 @cache
@@ -293,6 +311,8 @@ def _may_name(candidate: Candidate) -> bool:
         return True
     start = candidate.text.rfind(key, max(candidate.start - len(key) - 80, 0), candidate.start)
     before = _BEFORE.search(candidate.text[max(start - 40, 0) : max(start, 0)])
+    if candidate.text[start - 1 : start] == b":" == candidate.text[candidate.start - 1 :][:1]:
+        return False  # a part of a name with colons
     return _names_secret((before[0] if before else b"") + key[:80])
 
 
@@ -304,7 +324,10 @@ def _names_secret(name: bytes) -> bool:
     if any(word in _ABOUT or word.startswith(_ABOUT_BEGINS) for word in _tail(words)):
         return False
     return not any(
-        word == b"key" and words[at - 1] in _OTHER_KEYS for at, word in enumerate(words) if at
+        (word == b"key" and words[at - 1] in _OTHER_KEYS)
+        or (word == b"token" and words[at - 1] in _OTHER_TOKENS)
+        for at, word in enumerate(words)
+        if at
     )
 
 
@@ -316,6 +339,11 @@ _OTHER_KEYS = frozenset(
     b" column field sha hash header routing request response build commit session"
     b" conversation thread prompt tool file turbo nx item node composite natural surrogate"
     b" range order list entity config property attribute on not no any".split()
+)
+# Tokens that open nothing: where a list goes on, or which try of a request it is.
+_OTHER_TOKENS = frozenset(
+    b"next starting start change idempotency page paging pagination continuation continue resume"
+    b" sync request sequence cancellation cancel punctuation operator end eos bos pad stop".split()
 )
 _BEFORE = re.compile(rb"[A-Za-z0-9_.-]*\Z")
 _NO_KEYS = frozenset(
@@ -344,6 +372,7 @@ def _is_value(value: bytes) -> bool:
         len(set(value)) > 2
         and value.strip(b" ,;.:!?").lower() not in _COMMON
         and not _REFERENCE.match(value)
+        and not _CAPITALS.match(value)
         and not _STANDS_IN.search(value)
         and not _PATH.match(value)
         and not _FILE.match(value)
@@ -376,14 +405,14 @@ def _is_random(value: bytes) -> bool:
     if alnum < 8:
         return False
     digits = len(value) - len(value.translate(None, b"0123456789"))
-    if digits * 4 >= alnum and len(pieces) > 4:
-        return True
     pairs = common = 0
     for piece in pieces:
         if piece[0] > 57:
             lowered = piece.lower()
             pairs += len(piece) - 1
             common += sum(lowered[n : n + 2] in _PAIRS for n in range(len(piece) - 1))
+    if digits * 4 >= alnum and len(pieces) > 4:
+        return pairs < 10 or common * 100 < pairs * 65
     # Of the pairs in words three quarters are common ones, of random pairs a fifth.
     if len(pieces) * 3.2 >= alnum and len(pieces) > 3:
         return pairs < 8 or common * 10 < pairs * 6

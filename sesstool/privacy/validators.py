@@ -32,6 +32,7 @@ CHECKS: dict[str, Check] = {
     "digits": secret_checks.digits,
     "drawn": secret_checks.drawn,
     "entropy": _entropy,
+    "key-body": secret_checks.key_body,
     "key-size": secret_checks.key_size,
     "key-word": secret_checks.key_word,
     "length": secret_checks.length,
