@@ -8,7 +8,9 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import unicodedata
 from functools import cache, lru_cache
+from itertools import pairwise
 
 from sesstool.privacy.candidate import Candidate
 
@@ -26,6 +28,7 @@ _REFERENCE = re.compile(
     rb"|secrets?\.|vars?\.|config\.|self\.|this\.|args?\.|req(?:uest)?\.|op://|vault:|arn:|ssm:"
     rb"|keyring:|file:|projects/|data:|[!~<>=&|^]+$|\|\||&&|[,;:)\]} ]|=>|\\[wdsb]"
 )
+_COLOUR = re.compile(rb"#[0-9A-Fa-f]{3,8}$")
 _CAPITALS = re.compile(rb"[A-Z_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASS)[A-Z_]*$")
 _PATH = re.compile(
     rb"(?:~|\.{0,2})/[\w.@%+~-]*(?:/[\w.@%+~-]*)+$|[A-Za-z]:\\|\.{1,2}/|/[\w.-]+$|~/"
@@ -71,18 +74,18 @@ _ABOUT = frozenset(
 _ABOUT_BEGINS = (b"expir", b"valid", b"confirm", b"permission", b"util")
 # Words for a secret, and other values that say nothing.
 _COMMON = frozenset(
-    b"name identifier password passwd pass pwd passwort kennwort contrasena clave senha"
-    b" secret secrets token tokens key keys apikey api_key auth credentials credential none"
-    b" null nil nan true false yes no on off undefined unknown empty default required"
-    b" optional string str int integer bytes number bool boolean object any text hidden"
-    b" input optional[str] admin root user username test testing tester foo bar baz qux"
-    b" foobar value values missing invalid valid incorrect wrong expired env prompt ask"
-    b" always never required. set unset present absent basic bearer digest oauth oauth2"
-    b" postgres mysql redis mongo guest changeit sha256 sha512 md5 base64 utf8 utf-8 hs256"
-    b" rs256 es256 aes256 aes128 bcrypt argon2 scrypt pbkdf2 disabled enabled inherit write"
-    b" read readonly owner mot_de_passe chave contrase\xc3\xb1a parola self this here file"
-    b" stdin masked omitted removed asc desc new old current next previous confirm"
-    b" confirmation reset forgot change update delete".split()
+    b"aws4-hmac-sha256 name identifier password passwd pass pwd passwort kennwort"
+    b" contrasena clave senha secret secrets token tokens key keys apikey api_key auth"
+    b" credentials credential none null nil nan true false yes no on off undefined unknown"
+    b" empty default required optional string str int integer bytes number bool boolean"
+    b" object any text hidden input optional[str] admin root user username test testing"
+    b" tester foo bar baz qux foobar value values missing invalid valid incorrect wrong"
+    b" expired env prompt ask always never required. set unset present absent basic bearer"
+    b" digest oauth oauth2 postgres mysql redis mongo guest changeit sha256 sha512 md5"
+    b" base64 utf8 utf-8 hs256 rs256 es256 aes256 aes128 bcrypt argon2 scrypt pbkdf2"
+    b" disabled enabled inherit write read readonly owner mot_de_passe chave"
+    b" contrase\xc3\xb1a parola self this here file stdin masked omitted removed asc desc"
+    b" new old current next previous confirm confirmation reset forgot change update delete".split()
 )
 
 
@@ -149,7 +152,8 @@ def _made_up(value: bytes) -> bool:
 def _token(value: bytes) -> bool:
     if value.isdigit():
         return len(value) >= 16
-    if len(value) < 20 and not _DIGIT.search(value):
+    digits = len(_DIGIT.findall(value))
+    if (len(value) < 20 and not digits) or (len(value) < 12 and digits < 3):
         return False
     return not _MEMBER.match(value) and (_is_random(value) or _is_id(value))
 
@@ -203,7 +207,7 @@ def _pair(value: bytes) -> bool:
 
 
 def _prose(value: bytes) -> bool:
-    if _MEMBER.match(value) or value.startswith(b"_"):
+    if value.startswith(b"_") or (_MEMBER.match(value) and not re.search(rb"\d\d", value)):
         return False
     return _is_made(value, 1) and len(value) >= 6
 
@@ -291,9 +295,11 @@ def basic(candidate: Candidate, _argument: str) -> bool:
 
 def seed_phrase(candidate: Candidate, _: str) -> bool:
     """Twelve to twenty-four words of one of the word lists of BIP-39."""
-    words = candidate.value.decode("utf-8", "replace").lower().replace(",", " ").split()
+    text = unicodedata.normalize("NFKD", candidate.value.decode("utf-8", "replace")).lower()
+    words = text.replace(",", " ").split()
     # In the order of the alphabet they are a part of the list.
-    return words != sorted(words) and any(known.issuperset(words) for known in _word_lists())
+    listed = sum(a > b for a, b in pairwise(words)) < 3
+    return not listed and any(known.issuperset(words) for known in _word_lists())
 
 
 @cache
@@ -334,7 +340,7 @@ def _names_secret(name: bytes) -> bool:
 # Keys that lock nothing.
 _OTHER_KEYS = frozenset(
     b"cache public partition sort primary foreign idempotency dedup dedupe unique group"
-    b" row object s3 publishable anon site react tab lookup index map json dict registry"
+    b" row object s3 3 publishable anon site react tab lookup index map json dict registry"
     b" hot arrow shortcut message translation i18n event query mutation storage record db"
     b" column field sha hash header routing request response build commit session"
     b" conversation thread prompt tool file turbo nx item node composite natural surrogate"
@@ -371,13 +377,20 @@ def _is_value(value: bytes) -> bool:
     return (
         len(set(value)) > 2
         and value.strip(b" ,;.:!?").lower() not in _COMMON
-        and not _REFERENCE.match(value)
+        and (not _REFERENCE.match(value) or _is_dollared(value))
+        and not _COLOUR.match(value)
         and not _CAPITALS.match(value)
         and not _STANDS_IN.search(value)
         and not _PATH.match(value)
         and not _FILE.match(value)
         and not _URL.match(value)
     )
+
+
+def _is_dollared(value: bytes) -> bool:
+    """Begins with a dollar sign as a variable does, and is none by its letters."""
+    name = value[1:]
+    return value[:1] == b"$" and name.isalnum() and not name.isupper() and _is_random(name)
 
 
 def _is_made(value: bytes, digits: int) -> bool:
@@ -405,6 +418,8 @@ def _is_random(value: bytes) -> bool:
     if alnum < 8:
         return False
     digits = len(value) - len(value.translate(None, b"0123456789"))
+    if not digits and (b"_" in value or b"." in value):
+        return False
     pairs = common = 0
     for piece in pieces:
         if piece[0] > 57:
@@ -418,4 +433,6 @@ def _is_random(value: bytes) -> bool:
         return pairs < 8 or common * 10 < pairs * 6
     if digits >= 6 and alnum >= 12:
         return digits < alnum and common * 100 < pairs * 45
+    if not digits:
+        return pairs >= 10 and common * 4 <= pairs and (len(pieces) == 1 or alnum > 24)
     return pairs >= 8 and common * 100 < pairs * 45
