@@ -430,7 +430,7 @@ def _is_random(value: bytes) -> bool:
         return pairs < 10 or common * 100 < pairs * 65
     # Of the pairs in words three quarters are common ones, of random pairs a fifth.
     if len(pieces) * 3.2 >= alnum and len(pieces) > 3:
-        return pairs < 8 or common * 10 < pairs * 6
+        return common * 100 < pairs * (60 if digits else 45) or (pairs < 8 and digits > 0)
     if digits >= 6 and alnum >= 12:
         return digits < alnum and common * 100 < pairs * 45
     if not digits:
