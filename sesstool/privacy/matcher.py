@@ -15,7 +15,8 @@ from typing import NamedTuple
 import ahocorasick_rs
 
 from sesstool.privacy.candidate import Candidate
-from sesstool.privacy.expressions import reach
+from sesstool.privacy.expressions import Reach, reach
+from sesstool.privacy.labels import headed, labelled
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.validators import holds
 
@@ -51,15 +52,19 @@ class Matcher:
         """Index the anchors; the expressions are compiled when first used."""
         self.rules = tuple(rules)
         self._window = window
-        self._always = [rule for rule in self.rules if not rule.anchors]
+        self._always = [r for r in self.rules if not r.anchors and not r.label_anchors]
         self._of_anchor: defaultdict[str, list[int]] = defaultdict(list)
         for number, rule in enumerate(self.rules):
-            for anchor in rule.anchors:
+            for anchor in rule.anchors or rule.label_anchors:
                 self._of_anchor[anchor].append(number)
         self._anchors = list(self._of_anchor)
         self._index = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in self._anchors])
         self._overlap = max(map(len, self._anchors), default=1) - 1
-        self._reach = [reach(rule.regex, rule.anchors) for rule in self.rules]
+        # A label stands outside of the match.
+        self._reach = [
+            reach(rule.regex, rule.anchors) if rule.anchors else Reach(inf, inf)
+            for rule in self.rules
+        ]
 
     def find(self, text: bytes) -> list[Match]:
         """The values in a text, in order, none overlapping another."""
@@ -151,7 +156,12 @@ def _stands(rule: Rule, lower: bytes, candidate: Candidate) -> bool:
         near = lower[max(start - _CONTEXT, 0) : start]
         if not any(word.encode() in near for word in rule.context):
             return False
-    return all(holds(check, candidate) for check in rule.validate)
+    if not all(holds(check, candidate) for check in rule.validate):
+        return False
+    labels = rule.label_pattern
+    if labels is None:
+        return True
+    return (labelled if rule.labels else headed)(text, start, end, labels)
 
 
 def settled(found: list[Match]) -> list[Match]:

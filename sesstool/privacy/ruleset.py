@@ -1,7 +1,8 @@
 """The detection rules: TOML files, each rule with examples that the tests run.
 
 A rule file may begin with `[defaults]`, members that its rules have unless they say otherwise, and
-`[parts]`, pieces of expressions: `{{NAME}}` in an expression, or in a later part, stands for one.
+`[parts]`, pieces of expressions: `{{NAME}}` in an expression, or in a later part, stands for one;
+`[words]` are lists of labels, for which `{{NAME}}` stands among labels.
 Then come `[[rule]]` tables:
 
     id           its name, kebab-case, unique
@@ -18,6 +19,9 @@ Then come `[[rule]]` tables:
                  "word" a letter, digit or underscore, "digits" a digit, "none" anything may
     validate     names of `validators.CHECKS`, with an argument behind a colon; all must hold
     context      lower-case words, one of which must stand near before the value
+    labels       words, one of which must be the key of the value, stand before it or head its
+                 column; `labels.py` says how
+    headings     words, one of which must be the whole heading of its column
     rotate       where such a secret is revoked, "" where that is not known
     joined       whether it may be looked for across a line wrap
     examples, counter_examples
@@ -40,6 +44,7 @@ from typing import Any, Literal
 import re2
 
 from sesstool.errors import UsageError
+from sesstool.privacy.labels import pattern
 
 _OPTIONS = re2.Options()
 # Bytes, not characters: any bytes are text, and offsets need no translation.
@@ -79,6 +84,8 @@ class Rule:
     boundary: Literal["token", "word", "digits", "none"] = "token"
     validate: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
     rotate: str = ""
     joined: bool = False
     examples: tuple[str, ...] = ()
@@ -105,6 +112,18 @@ class Rule:
         """The number of the group that holds the name of the value."""
         number = self.compiled.groupindex.get(b"key")
         return None if number is None else int(number)
+
+    @cached_property
+    def label_pattern(self) -> re.Pattern[str] | None:
+        """The expression for the labels, or for the headings, None where the rule has none."""
+        words = self.labels or self.headings
+        return pattern(words) if words else None
+
+    @cached_property
+    def label_anchors(self) -> frozenset[str]:
+        """Parts of the labels, one of which stands in every text in which one names a value."""
+        parts = (re.findall(r"[a-z0-9]+", label) for label in self.labels or self.headings)
+        return frozenset(max(some, key=len) for some in parts)
 
 
 def compiled(regex: str, name: str) -> Any:
@@ -138,6 +157,9 @@ def loads(text: str, name: str) -> Iterator[Rule]:
     for table in content.get("rule", []):
         values: dict[str, Any] = content.get("defaults", {}) | table
         values |= {key: tuple(v) for key, v in values.items() if isinstance(v, list)}
+        for member in {"labels", "headings"} & values.keys():
+            words = (content.get("words", {}).get(w[2:-2], [w]) for w in values[member])
+            values[member] = tuple(word for some in words for word in some)
         try:
             values["regex"] = _whole(values["regex"], parts)
             yield Rule(**values)
