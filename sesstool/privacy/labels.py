@@ -28,7 +28,7 @@ _NO_LETTER = re.compile(r"[\W_]")
 _NO_WORD = re.compile(r"[\W_]+")
 _KEY = re.compile(
     r"""(?:["'`](?P<quoted>[^"'`\n]{1,48})["'`]\]?|(?<![\w.-])(?P<bare>[\w.\-\[\]]{1,48}))\s*
-    (?P<is>=>|:=|==?|:)\s*(?:[\[({]\s*)*(?:[bru]?["'`])?\s*$""",
+    (?P<is>=>|:=|==?|:)\s*(?:new\s)?(?:[A-Za-z_.]{0,24}[\[({]\s*)*(?:[bru]?["'`])?\s*$""",
     re.VERBOSE,
 )
 _TAG = re.compile(r"<(?P<name>[\w:.-]{1,48})(?P<rest>\s[^<>]*)?>\s*$")

@@ -113,9 +113,9 @@ _LONG_DOMAINS = frozenset(
 _NO_MAIL = re.compile(
     rb"""(?:.*\.)?(?:
     example\.[a-z.]{2,}|[a-z.-]*\.?example|test|invalid|localhost|gserviceaccount\.com|yourdomain\.\w+|domain\.(?:com|tld)
-    |service|socket|target|timer|mount|automount|slice|scope|swap|device
+    |service|socket|target|timer|mount|automount|slice|scope|swap
     |png|jpe?g|gif|svg|webp|ico|js|mjs|cjs|jsx|ts|tsx|json|css|scss|html?|yml|yaml|toml|lock|txt
-    |whl|gz|tgz|zip|jar|exe|dll|so|dylib|h|hpp|cc|cpp|java|kt|go|rb|php|csproj|patch|conf|log
+    |weight|bias|grad|shape|data|dtype|device|whl|gz|tgz|zip|jar|exe|dll|so|dylib|h|hpp|cc|cpp|java|kt|go|rb|php|csproj|patch|conf|log
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -164,9 +164,9 @@ def phone(candidate: Candidate, _: str) -> bool:
     if phonenumbers.is_valid_number(number):
         return True
     # Many that are made up, and some that are new: if they are written as one writes telephones.
-    grouped = len(re.findall(rb"[ ().-]+\d", value)) >= 2
-    line_begins = _ahead(candidate) in (b"", b"\n")
-    return grouped and not line_begins and bool(phonenumbers.is_possible_number(number))
+    groups = len(re.findall(rb"[ ().-]+\d", value))
+    added_line = _ahead(candidate) in (b"", b"\n")
+    return groups >= 2 + added_line and bool(phonenumbers.is_possible_number(number))
 
 
 def phone_digits(candidate: Candidate, _: str) -> bool:
@@ -248,9 +248,17 @@ def mac(candidate: Candidate, _: str) -> bool:
     return not octets[0] & 1 and octets[:2] != b"\x02\x42" and len(set(octets)) > 2
 
 
+_PAIR = re.compile(
+    rb"lat(?!e|c)[^\n]{1,60}l(?:o?ng?|ong)|l(?:on|ng|ong)[^\n]{1,60}lat(?!e|c)|\d\.\d{4,}[,; ]{1,3}-?\d{1,3}\.\d{4}",
+    re.IGNORECASE,
+)
+
+
 def place(candidate: Candidate, _: str) -> bool:
-    """A latitude or longitude in degrees."""
-    return 0 < abs(float(candidate.value)) <= 180
+    """A latitude or longitude in degrees, the other one beside it."""
+    text, start, end, _key = candidate
+    near = text[max(start - 80, 0) : end + 80]
+    return 0 < abs(float(candidate.value)) <= 180 and bool(_PAIR.search(near))
 
 
 # --- money ------------------------------------------------------------------------------------
@@ -386,12 +394,14 @@ _NO_NAMES = frozenset(
     time day monday tuesday wednesday thursday friday saturday sunday january february march july
     september october november december support department company inc ltd llc
     corp corporation gmbh foundation contributors authors committee university institute software
-    group org organization association sincerely regards thanks hello hi dear i'm it's i'll i've i'd let's that's here's what's don't
+    group org organization association sincerely regards thanks hello hi dear developers customers clients colleagues friends community readers
+    recruiter señores compañeros equipo mundo welt monde mondo todos todas tous alle root ca global
+    authority certificate trust encrypt i'm it's i'll i've i'd let's that's here's what's don't
     """.split()
 )
 # Words of that kind that are first names too.
 _NO_NAMES_ALONE = frozenset("claude gemini april may june august mark will rose max sol dom".split())
-_NAME_END = re.compile(rb"[(\[=_`/.]|\.[A-Za-z]|:[A-Za-z]")
+_NAME_END = re.compile(rb"[(\[=_`/.]|\.[A-Za-z]|:(?!mai)[A-Za-z]")
 
 
 def person(candidate: Candidate, argument: str) -> bool:
@@ -416,7 +426,7 @@ def person(candidate: Candidate, argument: str) -> bool:
     behind = _behind(candidate, 4)
     if argument == "cell" and not re.match(rb" *(?:$|[\r\n\"',;|\t]|  )", behind):
         return False
-    if argument == "line" and not re.match(rb" *(?:$|[\r\n\"',;<)\]}|\\`&#])", behind):
+    if argument == "line" and not re.match(rb" *(?:$|[\r\n\"',;<)\]}|\\`&#])|  |\t", behind):
         return False
     return not _NAME_END.match(behind) or behind[:1] == b"." and not behind[1:2].isalpha()
 
@@ -441,7 +451,7 @@ def not_robot(candidate: Candidate, _: str) -> bool:
 _CONTACT = re.compile(
     rb"@[A-Za-z0-9-]+\.[a-z]|(?:phone|mobile|tel[e\xc3]|celular|birth|nacim|nascim|geburt|naissance|nascita"
     rb"|dob\b|ssn|\bdni\b|\bnif\b|\bcpf\b|\bcurp\b|\brfc\b|\bcuit\b|\brut\b|cedula|passport|address|direcci|endere|adresse"
-    rb"|anschrift|indirizzo|surname|last_?name|apellido|sobrenome|nachname|cognome|e-?mail)[\w-]*[\"'\\]*\s*[:=,|\t]",
+    rb"|anschrift|indirizzo|surname|last_?name|apellido|sobrenome|nachname|cognome|e-?mail)[\w-]*[\"'\\]*\s*[:=,|\t>]",
     re.IGNORECASE,
 )
 
