@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
+
+import re2
 
 # How far before a value its label may stand, how far above a row the heading of its table.
 _NEAR = 96
 _TABLE = 1 << 14
 _HEADINGS = 5
 _LONGEST = 512
+# How far behind a label the value that it names may end.
+_FAR = 192
 
 _PLAIN = str.maketrans(
     {c: unicodedata.normalize("NFD", c)[0] for c in map(chr, range(0xC0, 0x180))}
@@ -41,6 +46,10 @@ _NEUTRAL = re.compile(
     r"\b(?:value|valor|wert|valeur|valore|number|numero|num|nummer|nr|no|raw|text|string|str|val"
     r"|formatted|default|content|type|home|main|id|code|dd|td|b|strong|span|data|field)\b"
 )
+# The letter beside a label that tells where its word begins or ends: `xPhone`, `phoneX`.
+_HANGING = re.compile(r"^(?:[a-z](?=[A-Z])|[^\x00-\x7f]+(?=[A-Za-z]))|(?<=[a-z0-9])[A-Z]$|\ufffd$")
+_NO_HEADING = re.compile(rb"[{}]|=[^=\s]|\w: ")
+_MARKS = re.compile(rb"[|\t;,]|  ")
 _RULE = re.compile(r"^[\s|+:=-]+$")
 _INSERT = re.compile(r"\(([^()]{1,2000})\)\s*VALUES\b", re.IGNORECASE)
 
@@ -55,6 +64,98 @@ def pattern(labels: Iterable[str]) -> re.Pattern[str]:
 def folded(text: str) -> str:
     """Words in lower case, without accents, one space between them."""
     return _NO_WORD.sub(" ", _HUMP.sub(" ", text).lower().translate(_PLAIN))
+
+
+class Labels:
+    """Where in a text the labels of rules stand, and how far what they name may."""
+
+    def __init__(self, rules: Mapping[int, tuple[Iterable[str], bool]]) -> None:
+        """Index the labels: of each rule, by its number, and whether they must head a column."""
+        by_words: dict[str, set[tuple[int, bool]]] = {}
+        spelled: dict[str, str] = {}
+        for number, (labels, heading) in rules.items():
+            for label in labels:
+                words = folded(label)
+                by_words.setdefault(words, set()).add((number, heading))
+                if words not in spelled or not label.isascii():
+                    spelled[words] = label.lower()
+        # Of labels one in the other the longest is found: it speaks for the rest.
+        self._rules = {
+            words.replace(" ", ""): {
+                rule for other, some in by_words.items() if f" {other} " in f" {words} " for rule in some
+            }
+            for words in by_words
+        }
+        names = sorted(spelled, key=len, reverse=True)
+        self._expression = _expression([spelled[n] for n in names]) if names else None
+
+    def parts(self, text: bytes) -> dict[int, list[tuple[int, int]]]:
+        """The parts of a text, of each rule, in which a value can stand that has a label."""
+        parts: dict[int, list[tuple[int, int]]] = {}
+        if self._expression is None:
+            return parts
+        for match in self._expression.finditer(text):
+            start, end = match.span()
+            table = _table(text, start, end)
+            for number, heading in self._rules_of(match[0].decode("utf-8", "replace")):
+                if table or not heading:
+                    some = parts.setdefault(number, [])
+                    until = max(end + _FAR, table)
+                    if some and some[-1][1] >= start:
+                        some[-1] = (some[-1][0], max(some[-1][1], until))
+                    else:
+                        some.append((start, until))
+        return parts
+
+    def _rules_of(self, found: str) -> Iterable[tuple[int, bool]]:
+        words = _HANGING.sub("", found)
+        words = folded(words).replace(" ", "").rstrip("0123456789")
+        for name in (words, words.removesuffix("s"), words.removesuffix("es")):
+            if name in self._rules:
+                return self._rules[name]
+        return ()
+
+
+def _expression(labels: list[str]) -> Any:
+    """What finds labels as they are spelled in any text; a letter may hang on either end."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.never_capture = True
+    options.max_mem = 1 << 26
+    lower = "|".join(_spelling(label) for label in labels)
+    hump = "|".join(_spelling(" ".join(w.capitalize() for w in label.split())) for label in labels)
+    behind = r"(?:s|es)?[0-9]{0,2}(?:\b|_|[A-Z\x80-\xff]|$)"
+    return re2.compile(
+        rf"(?:\b|_|[\x80-\xff])(?i:{lower}){behind}|[a-z](?:{hump}){behind}".encode("latin-1"), options
+    )
+
+
+def _spelling(label: str) -> str:
+    parts = []
+    for c in label:
+        if c == " ":
+            parts.append(r"[ _./-]{0,2}")
+        elif c.isascii():
+            parts.append(re.escape(c))
+        else:
+            forms = {c.lower(), c.upper(), c.lower().translate(_PLAIN)}
+            parts.append("(?:" + "|".join(sorted(f.encode().decode("latin-1") for f in forms)) + ")")
+    return "".join(parts)
+
+
+def _table(text: bytes, start: int, end: int) -> int:
+    """Where the table ends that a label may head, 0 where its line is no heading."""
+    begin = text.rfind(b"\n", max(start - _LONGEST, 0), start) + 1
+    if not begin and start > _LONGEST:
+        return 0
+    until = text.find(b"\n", end, end + _LONGEST)
+    line = text[begin : end + _LONGEST if until < 0 else until]
+    if _NO_HEADING.search(line) or not _MARKS.search(line):
+        return 0
+    if b"(" not in line and until < 0:
+        return 0
+    blank = text.find(b"\n\n", end, end + _TABLE)
+    return min(len(text), end + _TABLE) if blank < 0 else blank
 
 
 def labelled(text: bytes, start: int, end: int, labels: re.Pattern[str]) -> bool:

@@ -16,7 +16,7 @@ import ahocorasick_rs
 
 from sesstool.privacy.candidate import Candidate
 from sesstool.privacy.expressions import Reach, reach
-from sesstool.privacy.labels import headed, labelled
+from sesstool.privacy.labels import Labels, headed, labelled
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.validators import holds
 
@@ -52,19 +52,25 @@ class Matcher:
         """Index the anchors; the expressions are compiled when first used."""
         self.rules = tuple(rules)
         self._window = window
-        self._always = [r for r in self.rules if not r.anchors and not r.label_anchors]
+        self._always = [r for r in self.rules if not r.anchors and r.label_pattern is None]
         self._of_anchor: defaultdict[str, list[int]] = defaultdict(list)
         for number, rule in enumerate(self.rules):
-            for anchor in rule.anchors or rule.label_anchors:
+            for anchor in rule.anchors:
                 self._of_anchor[anchor].append(number)
         self._anchors = list(self._of_anchor)
         self._index = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in self._anchors])
         self._overlap = max(map(len, self._anchors), default=1) - 1
-        # A label stands outside of the match.
         self._reach = [
-            reach(rule.regex, rule.anchors) if rule.anchors else Reach(inf, inf)
-            for rule in self.rules
+            Reach(r.within, r.within) if r.within else reach(r.regex, r.anchors)
+            for r in self.rules
         ]
+        self._labels = Labels(
+            {
+                number: (rule.labels or rule.headings, not rule.labels)
+                for number, rule in enumerate(self.rules)
+                if rule.label_pattern and not rule.anchors
+            }
+        )
 
     def find(self, text: bytes) -> list[Match]:
         """The values in a text, in order, none overlapping another."""
@@ -75,6 +81,9 @@ class Matcher:
         for number, places in self._places(lower).items():
             for start, end in self._parts(number, places, len(text)):
                 _apply(self.rules[number], text, lower, start, end, found)
+        for number, parts in self._labels.parts(text).items():
+            for start, end in parts:
+                _apply(self.rules[number], text, lower, start, min(end, len(text)), found)
         return settled(found) if len(found) > 1 else found
 
     def _places(self, lower: bytes) -> dict[int, list[tuple[int, int]]]:

@@ -15,6 +15,8 @@ Then come `[[rule]]` tables:
                  the name that the text gives the value, which checks may look at
     anchors      lower-case ASCII literals, one of which stands in every match in any case; a rule
                  without is tried on every text, which is slow
+    within       how many bytes a match reaches from an anchor at most, where the expression sets no
+                 bound; a longer one is cut there or not found
     boundary     what must not stand beside the value: "token" a character of [A-Za-z0-9_-],
                  "word" a letter, digit or underscore, "digits" a digit, "none" anything may
     validate     names of `validators.CHECKS`, with an argument behind a colon; all must hold
@@ -81,6 +83,7 @@ class Rule:
     confidence: float
     regex: str
     anchors: tuple[str, ...] = ()
+    within: int = 0
     boundary: Literal["token", "word", "digits", "none"] = "token"
     validate: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
@@ -118,12 +121,6 @@ class Rule:
         """The expression for the labels, or for the headings, None where the rule has none."""
         words = self.labels or self.headings
         return pattern(words) if words else None
-
-    @cached_property
-    def label_anchors(self) -> frozenset[str]:
-        """Parts of the labels, one of which stands in every text in which one names a value."""
-        parts = (re.findall(r"[a-z0-9]+", label) for label in self.labels or self.headings)
-        return frozenset(max(some, key=len) for some in parts)
 
 
 def compiled(regex: str, name: str) -> Any:
