@@ -38,8 +38,13 @@ _KEY = re.compile(
 )
 _TAG = re.compile(r"<(?P<name>[\w:.-]{1,48})(?P<rest>\s[^<>]*)?>\s*$")
 # Where what is said of one value ends and that of the next begins.
-_BREAK = re.compile(r"""[;|&}\t]|["']\s*,|,\s*["']|(?<=[^\W\d]{5})[.!?]\s""")
-_LIST = re.compile(r"""\+?\(?\d[\d ().+/-]{4,}\d["']?\s*(?:[,/]|\s(?:y|e|and|or|o|ou|und|oder|et))\s*["']?$""")
+_BREAK = re.compile(
+    r"""[;|&{}\t]|["']\s*,|,\s*["']|(?<=[^\W\d]{5})[.!?]\s|\bVALUES\s*\(|\)\s*,\s*\(""",
+    re.IGNORECASE,
+)
+_LIST = re.compile(
+    r"""\+?\(?\d[\d ().+/-]{4,}\d["']?\s*(?:[,/]|\s(?:y|e|and|or|o|ou|und|oder|et))\s*["']?$"""
+)
 _LONG_NUMBER = re.compile(r"\d{5,}|\d(?:[ ./-]?\d){6,}")
 # Names that leave it to another one to say what the value is.
 _NEUTRAL = re.compile(
@@ -47,7 +52,7 @@ _NEUTRAL = re.compile(
     r"|formatted|default|content|type|home|main|id|code|dd|td|b|strong|span|data|field)\b"
 )
 # The letter beside a label that tells where its word begins or ends: `xPhone`, `phoneX`.
-_HANGING = re.compile(r"^(?:[a-z](?=[A-Z])|[^\x00-\x7f]+(?=[A-Za-z]))|(?<=[a-z0-9])[A-Z]$|\ufffd$")
+_HANGING = re.compile(r"^(?:[a-z](?=[A-Z])|[^\x00-\x7f]+(?=[A-Za-z]))|(?<=[^\WA-Z_])[A-Z]$|\ufffd$")
 _NO_HEADING = re.compile(rb"[{}]|=[^=\s]|\w: ")
 _MARKS = re.compile(rb"[|\t;,]|  ")
 _RULE = re.compile(r"^[\s|+:=-]+$")
@@ -57,7 +62,9 @@ _INSERT = re.compile(r"\(([^()]{1,2000})\)\s*VALUES\b", re.IGNORECASE)
 def pattern(labels: Iterable[str]) -> re.Pattern[str]:
     """The expression that finds labels in text as `folded` gives it."""
     words = sorted({folded(label).strip().replace(" ", " ?") for label in labels}, key=len)
-    return re.compile(r"(?<![a-z0-9])(?:" + "|".join(reversed(words)) + r")(?:s|es)?[0-9]{0,2}(?![a-z0-9])")
+    return re.compile(
+        r"(?<![a-z0-9])(?:" + "|".join(reversed(words)) + r")(?:s|es)?[0-9]{0,2}(?![a-z0-9])"
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -82,7 +89,10 @@ class Labels:
         # Of labels one in the other the longest is found: it speaks for the rest.
         self._rules = {
             words.replace(" ", ""): {
-                rule for other, some in by_words.items() if f" {other} " in f" {words} " for rule in some
+                rule
+                for other, some in by_words.items()
+                if f" {other} " in f" {words} "
+                for rule in some
             }
             for words in by_words
         }
@@ -124,10 +134,9 @@ def _expression(labels: list[str]) -> Any:
     options.max_mem = 1 << 26
     lower = "|".join(_spelling(label) for label in labels)
     hump = "|".join(_spelling(" ".join(w.capitalize() for w in label.split())) for label in labels)
-    behind = r"(?:s|es)?[0-9]{0,2}(?:\b|_|[A-Z\x80-\xff]|$)"
-    return re2.compile(
-        rf"(?:\b|_|[\x80-\xff])(?i:{lower}){behind}|[a-z](?:{hump}){behind}".encode("latin-1"), options
-    )
+    behind = r"(?:s|es)?[0-9]{0,2}(?:\b|[^a-z0-9]|$)"
+    both = rf"(?:\b|_|[\x80-\xff])(?i:{lower}){behind}|[a-z](?:{hump}){behind}"
+    return re2.compile(both.encode("latin-1"), options)
 
 
 def _spelling(label: str) -> str:
@@ -139,7 +148,8 @@ def _spelling(label: str) -> str:
             parts.append(re.escape(c))
         else:
             forms = {c.lower(), c.upper(), c.lower().translate(_PLAIN)}
-            parts.append("(?:" + "|".join(sorted(f.encode().decode("latin-1") for f in forms)) + ")")
+            spelled = "|".join(sorted(form.encode().decode("latin-1") for form in forms))
+            parts.append(f"(?:{spelled})")
     return "".join(parts)
 
 

@@ -61,8 +61,7 @@ class Matcher:
         self._index = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in self._anchors])
         self._overlap = max(map(len, self._anchors), default=1) - 1
         self._reach = [
-            Reach(r.within, r.within) if r.within else reach(r.regex, r.anchors)
-            for r in self.rules
+            Reach(r.within, r.within) if r.within else reach(r.regex, r.anchors) for r in self.rules
         ]
         self._labels = Labels(
             {

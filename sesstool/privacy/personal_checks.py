@@ -92,7 +92,8 @@ def digit_count(candidate: Candidate, bounds: str) -> bool:
 
 _NOBODY = re.compile(
     rb"(?:no[._-]?reply|do[._-]?not[._-]?reply|git|hg|svn|postmaster|mailer-daemon|nobody)"
-    rb"(?:[+._-][\w.-]*)?|(?:\d+\+)?(?:copilot|dependabot|renovate|actions|github-actions|claude|web-flow)",
+    rb"(?:[+._-][\w.-]*)?"
+    rb"|(?:\d+\+)?(?:copilot|dependabot|renovate|actions|github-actions|claude|web-flow)",
     re.IGNORECASE,
 )
 # Of the domains that all may have, those of seven letters and more that people have mail at.
@@ -124,7 +125,7 @@ _USER_INFO = re.compile(rb"[a-z][a-z0-9+.-]*:\\?/\\?/[^\s/@\"'<>]{0,256}$", re.I
 
 def email(candidate: Candidate, _: str) -> bool:
     """An address of somebody: not of a robot, not an example, not what else has an @."""
-    local, _, domain = candidate.value.rpartition(b"@")
+    local, _at, domain = candidate.value.rpartition(b"@")
     if local.isdigit() and domain[:1].isdigit():
         return False
     if _NOBODY.fullmatch(local) or _NO_MAIL.fullmatch(domain):
@@ -136,14 +137,16 @@ def email(candidate: Candidate, _: str) -> bool:
         return False  # a package of a scope, an image for dense screens, a version
     if _behind(candidate) in (b"(", b"[") and local.replace(b".", b"").isalnum():
         return False  # a product of matrices
-    if _ahead(candidate) in (b":", b"/") and not _ahead(candidate, 7).lower() == b"mailto:":
+    if _ahead(candidate) in (b":", b"/") and _ahead(candidate, 7).lower() != b"mailto:":
         return not _USER_INFO.search(candidate.text, max(candidate.start - 300, 0), candidate.start)
     return True
 
 
 # --- telephone --------------------------------------------------------------------------------
 
-_DATE = re.compile(rb"\+?(?:(?:19|20)\d\d[-./ ]\d\d?[-./ ]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d)(?!\d)")
+_DATE = re.compile(
+    rb"\+?(?:(?:19|20)\d\d[-./ ]\d\d?[-./ ]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d)(?!\d)"
+)
 _QUAD = re.compile(rb"\d{1,3}(?:\.\d{1,3}){3}")
 _ORDERED = ("1234567890", "0123456789", "123456789", "12345678", "1234567")
 
@@ -191,7 +194,7 @@ def local_phone(candidate: Candidate, argument: str) -> bool:
         return False
     if _DATE.match(value) or _QUAD.fullmatch(value):
         return False
-    return _behind(candidate, 2)[:1] not in (b".", b":", b"%") or not _behind(candidate, 2)[1:].isdigit()
+    return not re.match(rb"[.:%]\d", _behind(candidate, 2))
 
 
 # --- addresses of machines --------------------------------------------------------------------
@@ -203,7 +206,9 @@ _VERSION = re.compile(
     rb"[\s\"':=]*$|[A-Za-z]-v?$",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(rb"\b(?:ip|addr|address|host|client|from|server|peer|remote|x-forwarded-for)\b", re.IGNORECASE)
+_ADDRESS = re.compile(
+    rb"\b(?:ip|addr|address|host|client|from|server|peer|remote|x-forwarded-for)\b", re.IGNORECASE
+)
 
 
 def ipv4(candidate: Candidate, _: str) -> bool:
@@ -249,7 +254,8 @@ def mac(candidate: Candidate, _: str) -> bool:
 
 
 _PAIR = re.compile(
-    rb"lat(?!e|c)[^\n]{1,60}l(?:o?ng?|ong)|l(?:on|ng|ong)[^\n]{1,60}lat(?!e|c)|\d\.\d{4,}[,; ]{1,3}-?\d{1,3}\.\d{4}",
+    rb"lat(?!e|c)[^\n]{1,60}l(?:o?ng?|ong)|l(?:on|ng|ong)[^\n]{1,60}lat(?!e|c)"
+    rb"|\d\.\d{4,}[,; ]{1,3}-?\d{1,3}\.\d{4}",
     re.IGNORECASE,
 )
 
@@ -282,9 +288,9 @@ _OTHER_NUMBER = re.compile(
 
 
 def card(candidate: Candidate, argument: str) -> bool:
-    """A number that a brand of cards gives out; where it is named so, its check digit may be off."""
+    """A number that a brand of cards gives out; where it is `named` so, any of good form."""
     found = _digits(candidate.value)
-    if len(set(found)) < 3 or b"." in (_ahead(candidate), _behind(candidate, 2).rstrip(b" \n\"")):
+    if len(set(found)) < 3 or b"." in (_ahead(candidate), _behind(candidate, 2).rstrip(b' \n"')):
         return False
     if not import_module("stdnum.luhn").is_valid(found):
         return argument == "named" and len(found) in (15, 16) and bool(_BRANDS.fullmatch(found))
@@ -303,12 +309,11 @@ def iban(candidate: Candidate, _: str) -> bool:
 
 # --- people -----------------------------------------------------------------------------------
 
-_SHARED_USERS = frozenset(
-    """
+_USERS_OF_MANY = """
     user users username usr root admin administrator administrador administrateur guest public
     default all nobody none null system service runner runneradmin runners ubuntu debian centos
-    fedora alpine arch ec2-user opc azureuser vagrant packer pi node nodejs deno bun app apps application
-    appuser docker container vscode codespace codespaces gitpod coder jovyan devcontainer
+    fedora alpine arch ec2-user opc azureuser vagrant packer pi node nodejs deno bun app apps
+    application appuser docker container vscode codespace codespaces gitpod coder jovyan devcontainer
     workspace sandbox code git gitlab github gitlab-runner jenkins circleci travis buildkite build
     builder buildbot ci cd deploy deployer dev developer devuser test tester testuser tests demo
     example sample you yourname your-name youruser your-user me myuser someone somebody foo bar baz
@@ -318,17 +323,18 @@ _SHARED_USERS = frozenset(
     sshd messagebus syslog uucp games nfs share shared home local lost+found string text name login
     password required optional true false undefined index about dashboard settings profile login
     page account help contact search docs api static assets components layout main header footer
-    hero page posts products owner author defaultuser0 defaultappuser wsiaccount containeradministrator
-    containeruser claude codex agent agents assistant bot cloud cloudshell-user sagemaker-user
+    hero page posts products owner author defaultuser0 defaultappuser wsiaccount
+    containeradministrator containeruser claude codex agent agents assistant bot cloud cloudshell-user sagemaker-user
     kasm-user abc swuser sail laravel rails django flask rust golang python java php ruby nobody
     operator storage super superuser superadmin sa sysadmin support info anonymous ftp cron crontab
     systemd-network systemd-resolve systemd-timesync _apt rootless podman kube core flatcar coreos
     rocky almalinux cloud-user bitnami wsl mnt tmp data projects project src repo repos work
-    """.split()
-)
+    """
+_SHARED_USERS = frozenset(_USERS_OF_MANY.split())
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,}")
 _FILE = re.compile(
-    rb".*\.(?:html?|jsx?|tsx?|mjs|vue|svelte|css|scss|less|md|mdx|json|ya?ml|png|svg|jpe?g|py|php|rb|go|txt|xml|aspx?|cs)",
+    rb".*\.(?:html?|jsx?|tsx?|mjs|vue|svelte|css|scss|less|md|mdx|json|ya?ml|png|svg|jpe?g|py|php|rb"
+    rb"|go|txt|xml|aspx?|cs)",
     re.IGNORECASE,
 )
 
@@ -364,7 +370,7 @@ _COMMON_FOLDERS = frozenset(
 
 def slug(candidate: Candidate, _: str) -> bool:
     """The user's part of a folder name that stands for a path; of two words none is a folder."""
-    first, _, second = candidate.value.lower().partition(b"-")
+    first, _dash, second = candidate.value.lower().partition(b"-")
     return (
         second not in _COMMON_FOLDERS
         and first.decode("utf-8", "replace") not in _SHARED_USERS
@@ -372,8 +378,7 @@ def slug(candidate: Candidate, _: str) -> bool:
     )
 
 
-_NO_NAMES = frozenset(
-    """
+_OTHER_WORDS = """
     string str text name names number integer boolean bool char varchar column field fields type
     first last full middle given family surname required optional none null true false undefined
     nan object array any void schema model user users username customer client contact author
@@ -394,13 +399,16 @@ _NO_NAMES = frozenset(
     time day monday tuesday wednesday thursday friday saturday sunday january february march july
     september october november december support department company inc ltd llc
     corp corporation gmbh foundation contributors authors committee university institute software
-    group org organization association sincerely regards thanks hello hi dear developers customers clients colleagues friends community readers
+    group org organization association sincerely regards thanks hello hi dear developers
+    customers clients colleagues friends community readers
     recruiter señores compañeros equipo mundo welt monde mondo todos todas tous alle root ca global
     authority certificate trust encrypt i'm it's i'll i've i'd let's that's here's what's don't
-    """.split()
-)
+    """
+_NO_NAMES = frozenset(_OTHER_WORDS.split())
 # Words of that kind that are first names too.
-_NO_NAMES_ALONE = frozenset("claude gemini april may june august mark will rose max sol dom".split())
+_NO_NAMES_ALONE = frozenset(
+    ("claude", "gemini", "april", "may", "june", "august", "mark", "will", "sol")
+)
 _NAME_END = re.compile(rb"[(\[=_`/.]|\.[A-Za-z]|:(?!mai)[A-Za-z]")
 
 
@@ -417,7 +425,9 @@ def person(candidate: Candidate, argument: str) -> bool:
         len(words) == 1 and lower[0] in _NO_NAMES | _NO_NAMES_ALONE
     ):
         return False
-    if any(re.search(r"[a-z][A-Z]", re.sub(r"^(?:Mc|Mac|De|Di|Da|Le|La|O')", "", w)) for w in words):
+    if any(
+        re.search(r"[a-z][A-Z]", re.sub(r"^(?:Mc|Mac|De|Di|Da|Le|La|O')", "", w)) for w in words
+    ):
         return False
     if len(words) == 1 and (len(words[0]) < 3 or words[0].isupper()):
         return False
@@ -428,10 +438,12 @@ def person(candidate: Candidate, argument: str) -> bool:
         return False
     if argument == "line" and not re.match(rb" *(?:$|[\r\n\"',;<)\]}|\\`&#])|  |\t", behind):
         return False
-    return not _NAME_END.match(behind) or behind[:1] == b"." and not behind[1:2].isalpha()
+    return not _NAME_END.match(behind) or (behind[:1] == b"." and not behind[1:2].isalpha())
 
 
-_ROBOT = re.compile(rb"[\s\"'\\:,(]*<?(?:mailto:)?(?:no-?reply|[\w.+-]*\[bot\]|action@github)", re.IGNORECASE)
+_ROBOT = re.compile(
+    rb"[\s\"'\\:,(]*<?(?:mailto:)?(?:no-?reply|[\w.+-]*\[bot\]|action@github)", re.IGNORECASE
+)
 
 
 def not_robot(candidate: Candidate, _: str) -> bool:
@@ -449,8 +461,8 @@ def not_robot(candidate: Candidate, _: str) -> bool:
 
 
 _CONTACT = re.compile(
-    rb"@[A-Za-z0-9-]+\.[a-z]|(?:phone|mobile|tel[e\xc3]|celular|birth|nacim|nascim|geburt|naissance|nascita"
-    rb"|dob\b|ssn|\bdni\b|\bnif\b|\bcpf\b|\bcurp\b|\brfc\b|\bcuit\b|\brut\b|cedula|passport|address|direcci|endere|adresse"
+    rb"@[A-Za-z0-9-]+\.[a-z]|(?:phone|mobile|tel[e\xc3]|celular|birth|nacim|nascim|geburt|naissance"
+    rb"|nascita|dob\b|ssn|\bdni\b|\bnif\b|\bcpf\b|\bcurp\b|\brfc\b|\bcuit\b|\brut\b|cedula|passport|address|direcci|endere|adresse"
     rb"|anschrift|indirizzo|surname|last_?name|apellido|sobrenome|nachname|cognome|e-?mail)[\w-]*[\"'\\]*\s*[:=,|\t>]",
     re.IGNORECASE,
 )
@@ -493,7 +505,7 @@ def address(candidate: Candidate, argument: str) -> bool:
 def birthday(candidate: Candidate, _: str) -> bool:
     """A date that a living person can be born at."""
     found = re.search(rb"(?:19|20)\d\d", candidate.value)
-    return bool(found) and 1900 <= int(found[0]) <= 2030
+    return found is not None and 1900 <= int(found[0]) <= 2030
 
 
 CHECKS = {
