@@ -104,17 +104,26 @@ class Labels:
         parts: dict[int, list[tuple[int, int]]] = {}
         if self._expression is None:
             return parts
+        known: dict[bytes, Iterable[tuple[int, bool]]] = {}
+        seen = table = 0
         for match in self._expression.finditer(text):
             start, end = match.span()
-            table = _table(text, start, end)
-            for number, heading in self._rules_of(match[0].decode("utf-8", "replace")):
-                if table or not heading:
-                    some = parts.setdefault(number, [])
-                    until = max(end + _FAR, table)
-                    if some and some[-1][1] >= start:
-                        some[-1] = (some[-1][0], max(some[-1][1], until))
-                    else:
-                        some.append((start, until))
+            found = match[0]
+            if found not in known:
+                known[found] = self._rules_of(found.decode("utf-8", "replace"))
+            # One heading speaks for its line, and its table for the labels in it.
+            if start >= max(seen, table):
+                table = _table(text, start, end)
+                seen = text.find(b"\n", end) + 1 or len(text)
+            until = max(end + _FAR, table)
+            for number, heading in known[found]:
+                if heading and not table:
+                    continue
+                some = parts.setdefault(number, [])
+                if not some or some[-1][1] < start:
+                    some.append((start, until))
+                elif some[-1][1] < until:
+                    some[-1] = (some[-1][0], until)
         return parts
 
     def _rules_of(self, found: str) -> Iterable[tuple[int, bool]]:
@@ -188,9 +197,9 @@ def _before(text: bytes, start: int) -> str:
 def _by_key_or_words(before: str, labels: re.Pattern[str]) -> bool | None:
     """What the key of a value, or the words before it, say of the labels; None if nothing."""
     for _ in range(4):
-        if match := _KEY.search(before):
+        if (":" in before or "=" in before) and (match := _KEY.search(before)):
             name = match["quoted"] or match["bare"]
-        elif match := _TAG.search(before):
+        elif before.rstrip().endswith(">") and (match := _TAG.search(before)):
             name = match["name"] + (match["rest"] or "")
         else:
             break

@@ -313,8 +313,8 @@ _USERS_OF_MANY = """
     user users username usr root admin administrator administrador administrateur guest public
     default all nobody none null system service runner runneradmin runners ubuntu debian centos
     fedora alpine arch ec2-user opc azureuser vagrant packer pi node nodejs deno bun app apps
-    application appuser docker container vscode codespace codespaces gitpod coder jovyan devcontainer
-    workspace sandbox code git gitlab github gitlab-runner jenkins circleci travis buildkite build
+    application appuser docker container vscode codespace codespaces gitpod coder jovyan
+    devcontainer workspace sandbox code git gitlab github gitlab-runner jenkins circleci travis buildkite build
     builder buildbot ci cd deploy deployer dev developer devuser test tester testuser tests demo
     example sample you yourname your-name youruser your-user me myuser someone somebody foo bar baz
     linuxbrew brew homebrew nix nixbld conda miniconda www www-data http httpd nginx apache
@@ -324,7 +324,8 @@ _USERS_OF_MANY = """
     password required optional true false undefined index about dashboard settings profile login
     page account help contact search docs api static assets components layout main header footer
     hero page posts products owner author defaultuser0 defaultappuser wsiaccount
-    containeradministrator containeruser claude codex agent agents assistant bot cloud cloudshell-user sagemaker-user
+    containeradministrator containeruser claude codex agent agents assistant bot cloud
+    cloudshell-user sagemaker-user
     kasm-user abc swuser sail laravel rails django flask rust golang python java php ruby nobody
     operator storage super superuser superadmin sa sysadmin support info anonymous ftp cron crontab
     systemd-network systemd-resolve systemd-timesync _apt rootless podman kube core flatcar coreos
