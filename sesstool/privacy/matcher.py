@@ -27,6 +27,7 @@ _DENSE = 1 << 12
 # It costs as much to start an expression as to run it over so many bytes.
 _GAP = 1 << 9
 _CONTEXT = 48
+_IN_CHARACTER = 0x80
 # Matches that are refused hide others that begin inside them: so many are looked for in a row.
 _RETRIES = 16
 BESIDE = {
@@ -133,6 +134,9 @@ def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: l
         start = max(last, first + 1)
         if begin == finish:
             continue
+        # A character goes as a whole, where a bound of the expression falls into it.
+        while finish < len(text) and text[finish] & 0xC0 == _IN_CHARACTER:
+            finish += 1
         key = b"" if rule.key_group is None else match[rule.key_group] or b""
         if _stands(rule, lower, Candidate(text, begin, finish, key)):
             found.append(Match(begin, finish, rule))

@@ -314,7 +314,8 @@ _USERS_OF_MANY = """
     default all nobody none null system service runner runneradmin runners ubuntu debian centos
     fedora alpine arch ec2-user opc azureuser vagrant packer pi node nodejs deno bun app apps
     application appuser docker container vscode codespace codespaces gitpod coder jovyan
-    devcontainer workspace sandbox code git gitlab github gitlab-runner jenkins circleci travis buildkite build
+    devcontainer workspace sandbox code git gitlab github gitlab-runner jenkins circleci
+    travis buildkite build
     builder buildbot ci cd deploy deployer dev developer devuser test tester testuser tests demo
     example sample you yourname your-name youruser your-user me myuser someone somebody foo bar baz
     linuxbrew brew homebrew nix nixbld conda miniconda www www-data http httpd nginx apache
@@ -327,7 +328,7 @@ _USERS_OF_MANY = """
     containeradministrator containeruser claude codex agent agents assistant bot cloud
     cloudshell-user sagemaker-user
     kasm-user abc swuser sail laravel rails django flask rust golang python java php ruby nobody
-    operator storage super superuser superadmin sa sysadmin support info anonymous ftp cron crontab
+    operator storage super superuser superadmin sa sysadmin support info anonymous ftp cron crontab crontabs tabs crontabs tabs
     systemd-network systemd-resolve systemd-timesync _apt rootless podman kube core flatcar coreos
     rocky almalinux cloud-user bitnami wsl mnt tmp data projects project src repo repos work
     """
