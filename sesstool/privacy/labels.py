@@ -207,7 +207,7 @@ def _by_key_or_words(before: str, labels: re.Pattern[str]) -> bool | None:
         if labels.search(name):
             return True
         prose = match.re is _KEY and not match["quoted"] and match["is"] == ":"
-        if prose and not _NEUTRAL.search(name):
+        if prose and (not _NEUTRAL.search(name) or labels.search(folded(before[-32:]))):
             break
         if not _NEUTRAL.search(name):
             return False

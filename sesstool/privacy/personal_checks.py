@@ -314,24 +314,24 @@ _USERS_OF_MANY = """
     default all nobody none null system service runner runneradmin runners ubuntu debian centos
     fedora alpine arch ec2-user opc azureuser vagrant packer pi node nodejs deno bun app apps
     application appuser docker container vscode codespace codespaces gitpod coder jovyan
-    devcontainer workspace sandbox code git gitlab github gitlab-runner jenkins circleci
-    travis buildkite build
-    builder buildbot ci cd deploy deployer dev developer devuser test tester testuser tests demo
-    example sample you yourname your-name youruser your-user me myuser someone somebody foo bar baz
+    devcontainer workspace sandbox code git gitlab github gitlab-runner jenkins circleci travis
+    buildkite build builder buildbot ci cd deploy deployer dev developer devuser test tester
+    testuser tests demo example sample you yourname your-name youruser your-user me myuser
+    someone somebody current_user x-access-token x-token-auth oauth2 oauth token foo bar baz
     linuxbrew brew homebrew nix nixbld conda miniconda www www-data http httpd nginx apache
-    postgres mysql redis mongodb oracle hadoop spark airflow kafka elasticsearch steam daemon bin
-    sys adm mail staff wheel sudo everyone domain nogroup tty disk video audio lp backup man proxy
-    sshd messagebus syslog uucp games nfs share shared home local lost+found string text name login
-    password required optional true false undefined index about dashboard settings profile login
-    page account help contact search docs api static assets components layout main header footer
-    hero page posts products owner author defaultuser0 defaultappuser wsiaccount
+    postgres mysql redis mongodb oracle hadoop spark airflow kafka elasticsearch steam daemon
+    bin sys adm mail staff wheel sudo everyone domain nogroup tty disk video audio lp backup man
+    proxy sshd messagebus syslog uucp games nfs share shared home local lost+found string text
+    name login password required optional true false undefined index about dashboard settings
+    profile page account help contact search docs api static assets components layout main
+    header footer hero posts products owner author defaultuser0 defaultappuser wsiaccount
     containeradministrator containeruser claude codex agent agents assistant bot cloud
-    cloudshell-user sagemaker-user
-    kasm-user abc swuser sail laravel rails django flask rust golang python java php ruby nobody
-    operator storage super superuser superadmin sa sysadmin support info anonymous ftp cron crontab crontabs tabs crontabs tabs
-    systemd-network systemd-resolve systemd-timesync _apt rootless podman kube core flatcar coreos
-    rocky almalinux cloud-user bitnami wsl mnt tmp data projects project src repo repos work
-    """
+    cloudshell-user sagemaker-user kasm-user abc swuser sail laravel rails django flask rust
+    golang python java php ruby operator storage super superuser superadmin sa sysadmin support
+    info anonymous ftp cron crontab crontabs tabs systemd-network systemd-resolve
+    systemd-timesync _apt rootless podman kube core flatcar coreos rocky almalinux cloud-user
+    bitnami wsl mnt tmp data projects project src repo repos work
+"""
 _SHARED_USERS = frozenset(_USERS_OF_MANY.split())
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,}")
 _FILE = re.compile(
@@ -384,28 +384,28 @@ _OTHER_WORDS = """
     string str text name names number integer boolean bool char varchar column field fields type
     first last full middle given family surname required optional none null true false undefined
     nan object array any void schema model user users username customer client contact author
-    admin administrator unknown anonymous test example sample demo default placeholder title value
-    world there team all everyone folks sir madam codex copilot chatgpt gpt openai
+    admin administrator unknown anonymous test example sample demo default placeholder title
+    value world there team all everyone folks sir madam codex copilot chatgpt gpt openai
     anthropic github gitlab google microsoft amazon apple facebook meta dependabot renovate bot
     assistant agent system service services support interface guide guides guidelines manual
-    documentation docs api sdk http https json xml html css sql url uri id uuid component page view
-    controller handler factory provider manager client server request response error exception
+    documentation docs api sdk http https json xml html css sql url uri id uuid component page
+    view controller handler factory provider manager server request response error exception
     function class method module package library framework project repository repo branch commit
     merge pull issue release version update add fix remove create delete build setup config
-    settings please enter your you my the this that these those it its is are was were be an a and
-    or not no yes ok in on of for to from with by as at we i he she they here what when where how
-    why if then else let use using see note new old el la los las un una por para con que en es si
-    desarrollo development production staging windows linux macos mac docker kubernetes react
-    vue angular node python java javascript typescript rust golang ruby rails django spring
-    input output credentials secret secrets token key keys password email mail phone address date
-    time day monday tuesday wednesday thursday friday saturday sunday january february march july
-    september october november december support department company inc ltd llc
-    corp corporation gmbh foundation contributors authors committee university institute software
+    settings please enter your you my the this that these those it its is are was were be an a
+    and or not no yes ok in on of for to from with by as at we i he she they here what when
+    where how why if then else let use using see note new old el la los las un una por para con
+    que en es si desarrollo development production staging windows linux macos mac docker
+    kubernetes react vue angular node python java javascript typescript rust golang ruby rails
+    django spring input output credentials secret secrets token key keys password email mail
+    phone address date time day monday tuesday wednesday thursday friday saturday sunday january
+    february march july september october november december department company inc ltd llc corp
+    corporation gmbh foundation contributors authors committee university institute software
     group org organization association sincerely regards thanks hello hi dear developers
-    customers clients colleagues friends community readers
-    recruiter señores compañeros equipo mundo welt monde mondo todos todas tous alle root ca global
-    authority certificate trust encrypt i'm it's i'll i've i'd let's that's here's what's don't
-    """
+    customers clients colleagues friends community readers recruiter señores compañeros equipo
+    mundo welt monde mondo todos todas tous alle root ca global authority certificate trust
+    encrypt i'm it's i'll i've i'd let's that's here's what's don't
+"""
 _NO_NAMES = frozenset(_OTHER_WORDS.split())
 # Words of that kind that are first names too.
 _NO_NAMES_ALONE = frozenset(
