@@ -20,7 +20,7 @@ from typing import Any
 from sesstool.errors import ResidueError
 from sesstool.formats.base import Field, Format
 from sesstool.privacy.fields import Policy
-from sesstool.privacy.values import Values
+from sesstool.privacy.scan import Known
 from sesstool.records.lines import Line
 
 _DEPTH = 4
@@ -35,7 +35,7 @@ def verify(
     before: Iterable[Line],
     after: Iterable[Line],
     form: Format | None,
-    values: Values,
+    values: Known,
     *,
     name: str,
     text: bool,
