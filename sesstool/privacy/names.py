@@ -82,7 +82,9 @@ def read_text(path: Path, what: str) -> str:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise InputError(f"cannot read the {what} {path}: {reason}") from error
+        raise InputError(
+            f"cannot read the {what} {path}: {reason}", hint="check the path and its permissions"
+        ) from error
     except UnicodeDecodeError:
         # Not chained: the error holds the bytes.
         raise UsageError(f"the {what} {path} are not UTF-8", hint="save it as UTF-8") from None
@@ -225,26 +227,38 @@ class Names:
         if not self:
             return []
         folded = Folded(text)
-        found = list(self._found_terms(text, folded))
+        terms = self._found_terms(text, folded)
+        found = [Match(start, end, self._terms[number][1]) for start, end, number in terms]
         for form in self._forms:
             found += _found(form, text, folded)
         return found
 
-    def _found_terms(self, text: bytes, folded: Folded) -> Iterator[Match]:
+    def _found_terms(self, text: bytes, folded: Folded) -> Iterator[tuple[int, int, int]]:
+        """The spans of terms, with the number of each."""
         if not self._terms:
             return
         hits = self._index.find_matches_as_indexes(folded.text, overlapping=True)
-        for number, first, last in hits:
-            term, rule = self._terms[self._numbers[number]]
+        for spelling, first, last in hits:
+            number = self._numbers[spelling]
+            term = self._terms[number][0]
             start, end = folded.source(first, last)
             if not term.whole_word or not spaced(term.text) or apart(text, start, end, camel=True):
-                yield Match(start, end, rule)
+                yield start, end, number
 
     def identity(self, kind: str, value: bytes) -> str:
-        """What the stand-in of a value of the subject is drawn from, "" where it is not theirs."""
-        if not self._forms or kind not in ("PERSON", "USER", "EMAIL", "PHONE"):
+        """What the stand-in of a value is drawn from: the subject, or a term however spelled.
+
+        "" where it is neither.
+        """
+        if not self:
             return ""
         folded = Folded(value)
+        for start, end, number in self._found_terms(value, folded):
+            term = self._terms[number][0]
+            if term.kind == kind and (start, end) == (0, len(value)):
+                return f"{kind}\0{fold(term.text)}"
+        if kind not in ("PERSON", "USER", "EMAIL", "PHONE"):
+            return ""
         whole = kind != "PERSON"
         for form in self._forms:
             for match in _found(form, value, folded):
@@ -259,7 +273,8 @@ class Names:
         subject = self.subject
         for name, email in sorted(seen.pairs):
             if email in subject.emails and (seen.owned(email) or " " not in name):
-                subject = subject.also(name) if letters(name) > _LEAST else subject
+                tells = letters(name) >= _LEAST and fold(name) not in people.ROLES
+                subject = subject.also(name) if tells else subject
             elif self._is_theirs(name):
                 subject = subject.also(email)
         if subject == self.subject:

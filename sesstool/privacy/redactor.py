@@ -22,7 +22,7 @@ from sesstool.privacy.deltas import mended
 from sesstool.privacy.matcher import Match, settled
 from sesstool.privacy.names import Names, Subject, Term
 from sesstool.privacy.people import People
-from sesstool.privacy.rewrite import Place, Rewriter, Rewritten
+from sesstool.privacy.rewrite import Place, Rewriter, Rewritten, overlaps
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.scan import Known, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
@@ -261,13 +261,17 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Left:
+    """Finds what is left of values in a redacted text, but for what is left alone."""
+
     known: _Known
     allowed: Allowed
 
     def find(self, text: bytes) -> list[Match]:
-        found = self.known.find(text)
-        # Looked at again only where there is something: nearly always there is not.
-        return found and self.known.find(self.allowed.without(stand_ins(text)))
+        if not self.known.find(text):
+            return []
+        text = self.allowed.without(text)
+        done = stand_ins(text)
+        return [m for m in self.known.find(text) if not overlaps(done, m.start, m.end)]
 
 
 class _Turn:

@@ -140,7 +140,7 @@ class Rewriter:
         return [
             hit
             for hit in hits
-            if not _overlaps(done, hit.start, hit.end) and not self._spared(hit)
+            if not overlaps(done, hit.start, hit.end) and not self._spared(hit)
         ]
 
     def stand_in(self, hit: Hit) -> bytes:
@@ -252,7 +252,7 @@ def _emptied(line: bytes, item: Member) -> Iterator[tuple[int, int, bytes]]:
             yield member.start, member.end, _THOUGHT[name]
 
 
-def _overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+def overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     """Whether one of some spans in order overlaps [start, end)."""
     at = bisect_right(spans, start, key=lambda span: span[1])
     return at < len(spans) and spans[at][0] < end
