@@ -24,6 +24,8 @@ from sesstool.privacy.ruleset import Rule, compiled
 from sesstool.privacy.spelling import Folded, apart, fold, folds, letters, spaced, spellings, words
 
 _LEAST, _MOST = 3, 200
+# What is not ASCII is folded in parts, for the way back takes many times its room.
+_WINDOW, _OVERLAP = 1 << 18, 1 << 11
 _PHONE = re.compile(r"\+?[0-9][0-9\s().\-/]{5,30}[0-9]")
 _ADDRESS = re.compile(r"[^\s@<>]{1,64}@[^\s@<>]+\.[^\s@<>.]+")
 _KIND = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -226,12 +228,23 @@ class Names:
         """Where the user's names stand in a text; some may overlap."""
         if not self:
             return []
+        if len(text) <= _WINDOW or text.isascii():
+            return list(self._found(text, 0))
+        found: dict[Match, None] = {}
+        for start in range(0, len(text), _WINDOW):
+            part = text[max(start - _OVERLAP, 0) : start + _WINDOW + _OVERLAP]
+            found |= dict.fromkeys(self._found(part, max(start - _OVERLAP, 0)))
+        return list(found)
+
+    def _found(self, text: bytes, offset: int) -> Iterator[Match]:
         folded = Folded(text)
-        terms = self._found_terms(text, folded)
-        found = [Match(start, end, self._terms[number][1]) for start, end, number in terms]
+        spans = [
+            (start, end, self._terms[n][1]) for start, end, n in self._found_terms(text, folded)
+        ]
         for form in self._forms:
-            found += _found(form, text, folded)
-        return found
+            spans += _found(form, text, folded)
+        for start, end, rule in spans:
+            yield Match(offset + start, offset + end, rule)
 
     def _found_terms(self, text: bytes, folded: Folded) -> Iterator[tuple[int, int, int]]:
         """The spans of terms, with the number of each."""
@@ -312,15 +325,16 @@ def _found(form: _Form, text: bytes, folded: Folded) -> Iterator[Match]:
 
 
 def _holds(check: str, text: bytes, start: int, end: int) -> bool:
-    if not spaced(text[start:end].decode("utf-8", "ignore")):
-        return True
-    if not apart(text, start, end, camel=check == "camel"):
-        return False
-    if check in ("apart", "camel"):
-        return True
+    alone = check not in ("apart", "camel")
     # A part of a name alone: written as a name, and not beside another person's surname.
-    first = text[start : start + 4].decode("utf-8", "ignore")[:1]
-    return first.isupper() and not (check == "given" and _SURNAME.match(text, end))
+    if alone and not text[start : start + 4].decode("utf-8", "ignore")[:1].isupper():
+        return False
+    value = text[start:end]
+    if not value.isascii() and not spaced(value.decode("utf-8", "ignore")):
+        return True
+    return apart(text, start, end, camel=check == "camel") and not (
+        check == "given" and _SURNAME.match(text, end)
+    )
 
 
 _SURNAME = re.compile(rb" [A-Z\xc3-\xc5][a-z\x80-\xff]")
@@ -351,7 +365,9 @@ def _forms(subject: Subject) -> Iterator[_Form]:
     for rule, some, check in forms:
         regex = "|".join(some)
         if regex:
-            yield _Form(rule, compiled(regex, "what was given as --subject"), check)
+            # Of plain words, which stand in more places, `re` finds the next one sooner.
+            plain = re.compile(regex.encode()) if rule is part else None
+            yield _Form(rule, plain or compiled(regex, "what was given as --subject"), check)
 
 
 def _numbered(logins: list[str]) -> list[str]:

@@ -52,7 +52,7 @@ _MAIL_KEY = re.compile(
 _NAME_KEY = re.compile(
     rb"(?i)(?<![a-z])((?:first|given|last|family|sur|full|display|real|user|author|committer)?[_-]?"
     rb"name|author|committer|login|username|user)[\"']?\s{0,3}[:=]\s{0,3}[\"']?"
-    rb"([^\"'<>{}\[\]\r\n;=:@]{2,60})"
+    rb"([^\"'<>{}\[\]\r\n;=:@\\]{2,60})(?![^\"'}\r\n,;])"
 )
 _OBJECT_ENDS = (b"{", b"}", b"\n\n", b"\n- ", b"\n[")
 _GIVEN, _FAMILY, _ACCOUNT = (
@@ -110,9 +110,13 @@ class People:
         for match in _BRACKETED.finditer(text):
             name = last_name(text[max(match.start() - _BEFORE, 0) : match.start()])
             self._pair(name, match[1])
-        for match in _MAIL_KEY.finditer(text):
-            for name in _named(text, match.start(), match.end()):
-                self._pair(name, match[1])
+        keys = list(_MAIL_KEY.finditer(text))
+        # What is named before one address and behind another belongs to either, or to none.
+        ends = [0, *(key.end() for key in keys)]
+        starts = [*(key.start() for key in keys[1:]), len(text)]
+        for key, left, right in zip(keys, ends, starts, strict=False):
+            for name in _named(text, key.span(), left, right):
+                self._pair(name, key[1])
 
     def _pair(self, name: str, email: bytes) -> None:
         address = email.decode("ascii").casefold()
@@ -165,7 +169,10 @@ class People:
 def last_name(before: bytes) -> str:
     """The name at the end of a text, "" where none stands there."""
     text = before.decode("utf-8", "ignore").rstrip("\"' ")
-    part = re.split(r"[:=<>\"()\[\]{}|;\r\n\t@/\\]", text)[-1].strip()
+    *_, mark, part = re.split(r"([:=<>\"()\[\]{}|;\r\n\t@/\\]|\A)", text)
+    if mark == "\\":
+        return ""  # an escape, which another view undoes
+    part = part.strip()
     swapped = re.fullmatch(r"([\w'’-]+(?: [\w'’-]+){0,3}), ?([\w'’-]+)", part)  # noqa: RUF001
     if swapped:
         return f"{swapped[2]} {swapped[1]}"
@@ -180,12 +187,17 @@ def last_name(before: bytes) -> str:
         name.insert(0, word)
     while name and name[0].casefold() in _CUES | PARTICLES:
         name.pop(0)
-    return " ".join(name) if len(name) <= 5 else ""
+    # One word alone may be any, but where nothing else stands there.
+    return " ".join(name) if 1 < len(name) <= 5 or name == some else ""
 
 
-def _named(text: bytes, start: int, end: int) -> Iterator[str]:
-    """Who is named in the object, or the lines, in which an address stands."""
-    left, right = text[max(start - _AROUND, 0) : start], text[end : end + _AROUND]
+def _named(text: bytes, mail: tuple[int, int], first: int, last: int) -> Iterator[str]:
+    """Who is named in the object, or the lines, in which an address stands.
+
+    `first` and `last` bound where that is looked for.
+    """
+    left = text[max(mail[0] - _AROUND, first) : mail[0]]
+    right = text[mail[1] : min(mail[1] + _AROUND, last)]
     left = left[max(left.rfind(mark) + 1 for mark in _OBJECT_ENDS) :]
     right = right[: min(at % (len(right) + 1) for at in map(right.find, _OBJECT_ENDS))]
     found: defaultdict[str, set[str]] = defaultdict(set)
@@ -196,7 +208,8 @@ def _named(text: bytes, start: int, end: int) -> Iterator[str]:
         found[part or ("user" if key in _ACCOUNT else "name")].add(value)
     for kind in ("name", "user"):
         if len(found[kind]) == 1:
-            yield from found[kind]
+            # One word may be the name of a project as well.
+            yield from (one for one in found[kind] if kind == "user" or " " in one)
     if len(found["given"]) == len(found["family"]) == 1:
         yield f"{min(found['given'])} {min(found['family'])}"
 
