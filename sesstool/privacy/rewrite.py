@@ -138,9 +138,7 @@ class Rewriter:
         hits = self._scanner.scan(text, escaped=escaped)
         done = stand_ins(text) if hits else []
         return [
-            hit
-            for hit in hits
-            if not overlaps(done, hit.start, hit.end) and not self._spared(hit)
+            hit for hit in hits if not overlaps(done, hit.start, hit.end) and not self._spared(hit)
         ]
 
     def stand_in(self, hit: Hit) -> bytes:
