@@ -344,6 +344,14 @@ def test_spellings_of_a_term_have_one_stand_in(tmp_path):
     assert "rocket" not in text.lower()
 
 
+def test_a_term_never_renames_what_the_format_is_made_of(tmp_path):
+    path = session(tmp_path, "the message", toolUseResult={"message": 1, "note": 2})
+    text = redacted(path, terms=tuple(map(Term, ("message", "content", "type", "note"))))[0]
+    record = json.loads(text)
+    assert record["message"]["content"].startswith("the ⟦TERM:")
+    assert "note" not in text
+
+
 def test_names_of_copies_lose_the_names_as_well(tmp_path):
     folder = tmp_path / "mina-korhonen"
     folder.mkdir()

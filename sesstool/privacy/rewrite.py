@@ -72,7 +72,7 @@ class Rewriter:
         `spared` tells the values that are left alone.
         """
         self._form = form
-        self._policy = Policy(form.fields if form else {})
+        self._policy = Policy.of_format(form)
         self._scanner = scanner
         self._stand_ins = stand_ins
         self._share = share

@@ -44,7 +44,7 @@ def verify(
 
     `name` is for messages. `text` says that values were to go from lines that are no JSON, too.
     """
-    policy = Policy(form.fields if form else {})
+    policy = Policy.of_format(form)
     for old, new in zip_longest(before, after):
         if old is None or new is None or old.ended != new.ended:
             raise _failed(name, old or new, "a line came or went")
@@ -56,7 +56,11 @@ def verify(
         else:
             if old.text != new.text and _moved(_frozen(was, policy), _frozen(now, policy)):
                 raise _failed(name, old, "a field was changed that must stay")
-            told = [one for path, one in _strings(now) if policy.named(path) is Field.TEXT]
+            told = [
+                one
+                for path, one in _strings(now)
+                if (policy.key(one) if path == "*" else policy.named(path)) is Field.TEXT
+            ]
         for one in told:
             for way in _ways(one, _DEPTH):
                 if values.find(way.encode("utf-8", "surrogatepass")):
