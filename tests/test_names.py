@@ -345,7 +345,7 @@ def test_spellings_of_a_term_have_one_stand_in(tmp_path):
 
 
 def test_a_term_never_renames_what_the_format_is_made_of(tmp_path):
-    path = session(tmp_path, "the message", toolUseResult={"message": 1, "note": 2})
+    path = session(tmp_path, "the message", toolUseResult={"message": 1, "note": 2, "note.type": 3})
     text = redacted(path, terms=tuple(map(Term, ("message", "content", "type", "note"))))[0]
     record = json.loads(text)
     assert record["message"]["content"].startswith("the ⟦TERM:")

@@ -101,15 +101,17 @@ class Policy:
         """The policy of a format; without one all is text."""
         return cls(form.fields, _own_keys(form)) if form else cls({})
 
-    def key(self, name: str) -> Field:
-        """What a key is: the format's own stay, whatever a term of the user's says."""
-        return Field.FROZEN if name in self._keys else Field.TEXT
+    def key(self, key: str, name: str) -> Field:
+        """What a key is; `name` is its field's. The format's own stay, whatever is found."""
+        own = key in self._keys or self.named(name) is not Field.TEXT
+        return Field.FROZEN if own else Field.TEXT
 
     def of(self, leaf: Leaf, raw: bytes) -> Field:
         """What a leaf is. A field that may be opaque is text where no blob stands in it."""
+        name = ".".join(part for part in leaf.path if type(part) is str)
         if leaf.kind == "key":
-            return self.key(str(leaf.path[-1]))
-        field = self.named(".".join(part for part in leaf.path if type(part) is str))
+            return self.key(str(leaf.path[-1]), name)
+        field = self.named(name)
         if field is Field.OPAQUE and not _BLOB.fullmatch(raw, leaf.start, leaf.end):
             return Field.TEXT
         return field

@@ -59,7 +59,8 @@ def verify(
             told = [
                 one
                 for path, one in _strings(now)
-                if (policy.key(one) if path == "*" else policy.named(path)) is Field.TEXT
+                if (policy.key(one, path[1:]) if path[:1] == "*" else policy.named(path))
+                is Field.TEXT
             ]
         for one in told:
             for way in _ways(one, _DEPTH):
@@ -97,11 +98,12 @@ def _moved(was: Counter[tuple[str, str]], now: Counter[tuple[str, str]]) -> bool
 
 
 def _strings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The strings below a value with the keys on the way to each; keys themselves at "*"."""
+    """The strings below a value with the keys on the way to each; keys at theirs, behind a "*"."""
     if isinstance(value, dict):
         for key, inside in value.items():
-            yield "*", key
-            yield from _strings(inside, f"{path}.{key}" if path else key)
+            below = f"{path}.{key}" if path else key
+            yield f"*{below}", key
+            yield from _strings(inside, below)
     elif isinstance(value, list):
         for inside in value:
             yield from _strings(inside, path)
