@@ -37,6 +37,8 @@ __all__ = ["Choice", "Redacted", "Redaction", "publish", "redact"]
 
 Told = Callable[[Path | str, Finding], None]
 _WHOLE = 64 << 20
+# One address leads to a name, that to another address; nobody has many links of that kind.
+_ROUNDS = 8
 
 
 @dataclass(slots=True)
@@ -96,9 +98,12 @@ def redact(
     redaction = Redaction(choice, [])
     with ExitStack() as stack:
         redaction.files = [_opened(p, stack, format_name) for p in _set(paths, format_name)]
-        redactor = Redactor(ruleset.shipped(), StandIns(key, choice.style), choice)
-        for file in redaction.files:
-            redactor.learn(file.text)
+        redactor = Redactor(ruleset.shipped(), StandIns(key, choice.style), choice, key)
+        for _ in range(_ROUNDS):
+            for file in redaction.files:
+                redactor.learn(file.text)
+            if not redactor.settle():
+                break
         for file in redaction.files:
             file.result, file.summary = redactor.rewrite(file.text, partial(_tell, told, file))
             stack.enter_context(file.result)
@@ -227,7 +232,7 @@ def _judge(choice: Choice, file: Redacted, redactor: Redactor) -> None:
         file.text.lines(),
         after.lines(),
         file.text.form,
-        redactor.values,
+        redactor.left(file.text),
         name=str(file.path),
         text=text,
     )

@@ -15,6 +15,8 @@ from sesstool.cli.streams import found, piped
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError, WriteError
 from sesstool.findings import FileReport, Finding
+from sesstool.privacy import allow as allow_list
+from sesstool.privacy.names import load_terms
 from sesstool.privacy.standin import load_key
 from sesstool.report import REPORTERS
 from sesstool.report.base import Output, Totals, count
@@ -55,6 +57,33 @@ _PROFILES = {
     help="A file with the key of the stand-ins; without one each run has its own.",
 )
 @click.option(
+    "--terms",
+    type=click.Path(path_type=Path),
+    help="A file with names of yours to take out, one a line, or as [[term]] tables with text, "
+    "kind and whole-word where it ends with .toml.",
+)
+@click.option(
+    "--subject",
+    multiple=True,
+    metavar="VALUE",
+    allow_from_autoenv=False,
+    help="One person to take out, by name, e-mail, user name or phone number, with all that is "
+    "linked to it; give it once for each value that is theirs.",
+)
+@click.option("--only-subject", is_flag=True, help="Take out the subject, and terms, alone.")
+@click.option(
+    "--allow",
+    type=click.Path(path_type=Path),
+    help="A TOML file with what is left alone: [[allow]] tables with value (a keyed hash), rule "
+    "or path. Needs --key for values.",
+)
+@click.option(
+    "--fingerprint",
+    is_flag=True,
+    help="Only print the entries of an allow list for the values on standard input, one a line; "
+    "needs --key.",
+)
+@click.option(
     "--unreadable",
     type=click.Choice(["text", "skip"]),
     default="text",
@@ -77,6 +106,11 @@ def command(
     detectors: str,
     style: str,
     key: Path | None,
+    terms: Path | None,
+    subject: tuple[str, ...],
+    only_subject: bool,
+    allow: Path | None,
+    fingerprint: bool,
     unreadable: str,
     force: bool,
     ignore_live: bool,
@@ -88,6 +122,11 @@ def command(
     Without --write and -o it only reports; no value is ever printed. -o FILE or FOLDER makes
     copies.
     """
+    secret_key = load_key(key) if key else b""
+    if fingerprint:
+        return _print_entries(paths, secret_key)
+    if only_subject and not subject:
+        raise UsageError("--only-subject is of no use without --subject", hint="name the person")
     _refuse(shared, paths, write=write, in_place=in_place, dry_run=dry_run, check=check)
     chosen = profile or ("share" if shared.output is not None else "resume")
     choice = api.Choice(
@@ -95,8 +134,11 @@ def command(
         style=style,
         unreadable=unreadable,
         detectors=tuple(filter(None, (part.strip() for part in detectors.split(",")))),
+        terms=load_terms(terms) if terms else (),
+        subject=subject,
+        only_subject=only_subject,
+        allow=_allowed(allow, secret_key) if allow else (),
     )
-    secret_key = load_key(key) if key else b""
     if write and not yes:
         _ask(shared)
     codes = [0]
@@ -149,6 +191,32 @@ def _refuse(
         )
     if write and "-" in paths:
         raise UsageError("standard input cannot be redacted in place", hint="use -o FILE")
+
+
+def _allowed(path: Path, key: bytes) -> tuple[allow_list.Entry, ...]:
+    entries = allow_list.load(path)
+    if not key and any(entry.value for entry in entries):
+        raise UsageError(
+            f"the values in {path} can only be told with the key they were hashed with",
+            hint="give it with --key",
+        )
+    return entries
+
+
+def _print_entries(paths: tuple[str, ...], key: bytes) -> int:
+    """Print the entries of an allow list for the values on standard input."""
+    if paths or sys.stdin.isatty():
+        raise UsageError(
+            "--fingerprint reads values from standard input, one a line, and no session",
+            hint="sesstool redact --key KEYFILE --fingerprint < VALUES >> allow.toml",
+        )
+    if not key:
+        raise UsageError(
+            "an allow list holds keyed hashes, and there is no key", hint="give one with --key"
+        )
+    values = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").splitlines()
+    out_stream().writelines(line.encode() for line in allow_list.listed(values, key))
+    return 0
 
 
 def _ask(shared: Common) -> None:

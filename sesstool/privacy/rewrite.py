@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,17 +64,20 @@ class Rewriter:
         *,
         share: bool,
         text: bool = True,
+        spared: Callable[[Hit], bool] = lambda _: False,
     ) -> None:
         """Without a format no field is more than text.
 
-        `share` empties opaque fields; `text` says whether lines that are no JSON are changed.
+        `share` empties opaque fields; `text` says whether lines that are no JSON are changed;
+        `spared` tells the values that are left alone.
         """
         self._form = form
-        self._policy = Policy(form.fields if form else {})
+        self._policy = Policy.of_format(form)
         self._scanner = scanner
         self._stand_ins = stand_ins
         self._share = share
         self._text = text
+        self._spared = spared
 
     def hits(self, line: bytes) -> list[tuple[Hit, Field]]:
         """The values in a line, with the kind of field that each begins in."""
@@ -134,7 +137,9 @@ class Rewriter:
         """The values in a text; what touches a stand-in was judged when that was put there."""
         hits = self._scanner.scan(text, escaped=escaped)
         done = stand_ins(text) if hits else []
-        return [hit for hit in hits if not _overlaps(done, hit.start, hit.end)]
+        return [
+            hit for hit in hits if not overlaps(done, hit.start, hit.end) and not self._spared(hit)
+        ]
 
     def stand_in(self, hit: Hit) -> bytes:
         """What stands in the place of a value."""
@@ -245,7 +250,7 @@ def _emptied(line: bytes, item: Member) -> Iterator[tuple[int, int, bytes]]:
             yield member.start, member.end, _THOUGHT[name]
 
 
-def _overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+def overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     """Whether one of some spans in order overlaps [start, end)."""
     at = bisect_right(spans, start, key=lambda span: span[1])
     return at < len(spans) and spans[at][0] < end
