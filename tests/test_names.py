@@ -370,16 +370,16 @@ def entries(tmp_path, text):
 
 
 def test_an_allowed_value_stays_and_others_go(tmp_path):
-    path = session(tmp_path, "Ph@Kiln.example and mk@kiln-works.fi")
+    path = session(tmp_path, "Ph@Kiln-works.fi and mk@kiln-works.fi")
     lines = "".join(allow.listed(["ph@kiln-works.fi", "ph@kiln-works.fi", ""], KEY))
     assert lines.count("[[allow]]") == 1
     assert "kiln" not in lines
     text = redacted(path, allow=entries(tmp_path, lines))[0]
-    assert "Ph@Kiln.example" in text
+    assert "Ph@Kiln-works.fi" in text
     assert "mk@kiln-works.fi" not in text
     # Another key tells nothing.
     other = redacted(path, key=b"another key of these tests", allow=entries(tmp_path, lines))[0]
-    assert "Ph@Kiln.example" not in other
+    assert "Ph@Kiln-works.fi" not in other
 
 
 def test_entries_name_rules_and_files(tmp_path):
