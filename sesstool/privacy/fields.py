@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from sesstool.formats.base import Field, Format
 from sesstool.formats.schemas import keywords, schema_text
-from sesstool.records.jsonspan import join
 
 _TOKEN = re.compile(
     rb'"(?P<string>[^"\\]*+(?:\\.[^"\\]*+)*+)"|(?P<mark>[{}\[\],])|(?P<number>-?[0-9][0-9.eE+-]*+)',
@@ -32,11 +31,6 @@ class Leaf(NamedTuple):
     path: tuple[str | int, ...]
     kind: str
     owner: int
-
-    @property
-    def pointer(self) -> str:
-        """Its RFC 6901 JSON pointer."""
-        return join(*self.path)
 
 
 def leaves(raw: bytes) -> Iterator[Leaf]:

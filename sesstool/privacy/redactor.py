@@ -7,6 +7,7 @@ the set. What comes of it lies in unlinked temporary files until it has been ver
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -58,9 +59,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A value in a file: the line from 1, the offset of that line, and the place in it."""
+    """A value in a file: the line from 1, the offset of that line, and the place in it.
+
+    `column` counts the characters of the line, from 1.
+    """
 
     line: int
+    column: int
     offset: int
     place: Place
     readable: bool
@@ -72,9 +77,10 @@ class Summary:
 
     `rules` counts replaced places by rule, `kept` those in frozen fields, `thinking` the signed
     blocks that went, `blobs` what could not be looked into and `dropped` those emptied,
-    `unreadable` the lines that are no JSON. `open_turn` is the line of a thinking block that went
-    although the turn it began is not over, else 0; `unsettled` that of a line in which new
-    findings come up with each round.
+    `unreadable` the lines that are no JSON, `bounded` those encoded so often that not all of them
+    was looked at. `open_turn` is the line of a thinking block that went although the turn it
+    began is not over, else 0; `unsettled` that of a line in which new findings come up with each
+    round.
     """
 
     lines: int = 0
@@ -85,6 +91,7 @@ class Summary:
     blobs: int = 0
     dropped: int = 0
     unreadable: int = 0
+    bounded: int = 0
     open_turn: int = 0
     unsettled: int = 0
 
@@ -187,13 +194,38 @@ class Redactor:
         """A file's or folder's name without the values of the set."""
         raw = os.fsencode(name)
         allowed = self._spared("")
-        for match in reversed(settled(self._known.find(raw))):
-            if allowed.covers(match.rule.id, raw[match.start : match.end]):
-                continue
-            stand_in = self._stand_ins.of(match.rule.kind, raw[match.start : match.end])
+        spans = [
+            (match.start, match.end, match.rule.kind)
+            for match in settled(self._known.find(raw))
+            if not allowed.covers(match.rule.id, raw[match.start : match.end])
+        ]
+        return os.fsdecode(self._named(raw, spans))
+
+    def shown(self, path: str, given: int = 0) -> str:
+        """A path to be shown, without values beyond its first `given` bytes.
+
+        Unlike in `name`, what the rules find in the path itself is a value, too.
+        """
+        raw = os.fsencode(path)
+        allowed = self._spared("")
+        spans = [
+            (start, end, hit.rule.kind)
+            for hit in self._scanner.scan(raw)
+            if not allowed.covers(hit.rule.id, hit.value)
+            for start, end in _components(raw, max(hit.start, given), hit.end)
+        ]
+        return os.fsdecode(self._named(raw, spans))
+
+    def fingerprint(self, kind: str, value: bytes) -> str:
+        """See `StandIns.fingerprint`."""
+        return self._stand_ins.fingerprint(kind, value)
+
+    def _named(self, raw: bytes, spans: list[tuple[int, int, str]]) -> bytes:
+        for start, end, kind in reversed(spans):
+            stand_in = self._stand_ins.of(kind, raw[start:end])
             plain = stand_in.strip("⟦⟧[]".encode()).replace(b":", b"-")
-            raw = raw[: match.start] + plain + raw[match.end :]
-        return os.fsdecode(raw)
+            raw = raw[:start] + plain + raw[end:]
+        return raw
 
     def _rewriter(self, text: Text) -> Rewriter:
         share, as_text = self._choice.profile == "share", self._choice.unreadable == "text"
@@ -221,15 +253,17 @@ class Redactor:
         rewriter = self._rewriter(text)
         turn = _Turn(text.form)
         for line, whole, crossing in self._mended(text, rewriter):
+            bounded = self._scanner.bounded
             done = rewriter.rewrite(whole)
+            summary.bounded += self._scanner.bounded > bounded
             done.places += crossing
             summary.lines += 1
             summary.changed += done.line != line.text
             summary.add(done)
             summary.unsettled = summary.unsettled or (0 if done.settled else line.number)
             turn.see(line, thinking=bool(done.thinking))
-            for place in done.places:
-                told(Spot(line.number, line.start, place, done.readable))
+            for place, column in zip(done.places, _columns(line.text, done.places), strict=True):
+                told(Spot(line.number, column, line.start, place, done.readable))
             yield done.line
             if line.ended:
                 yield b"\n"
@@ -316,6 +350,23 @@ def _speaks(content: Any) -> bool:
         return bool(content)
     kinds = {mapping(block).get("type") for block in content}
     return bool(kinds & {"text", "output_text"}) and not any("tool" in str(k) for k in kinds)
+
+
+def _components(path: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a span of a path that stand between separators."""
+    for part in re.finditer(rb"[^/\\]+", path[start : max(start, end)]):
+        yield start + part.start(), start + part.end()
+
+
+def _columns(line: bytes, places: Iterable[Place]) -> Iterator[int]:
+    """Where in a line places are, in characters from 1; they come in order, round by round."""
+    at, column = 0, 1
+    for place in places:
+        if place.start < at:
+            at, column = 0, 1
+        column += len(line[at : place.start].decode("utf-8", "replace"))
+        at = place.start
+        yield column
 
 
 def chosen(rules: Iterable[Rule], detectors: tuple[str, ...]) -> tuple[Rule, ...]:
