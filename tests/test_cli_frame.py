@@ -190,7 +190,7 @@ def test_completion_completes_commands():
         COMP_WORDS="sesstool re",
         COMP_CWORD="1",
     )
-    assert done.stdout == "plain,resume\nplain,repair\n"
+    assert done.stdout == "plain,resume\nplain,repair\nplain,redact\n"
 
 
 def test_help_imports_no_heavy_module():

@@ -201,7 +201,11 @@ def test_what_shows_a_name_is_one_person_in_every_run():
         ("USER", "mina-korhonen"), ("USER", "mina.korhonen2"),
     ]  # fmt: skip
     assert len({digits(*form) for form in forms}) == 1
-    others = [("EMAIL", "mk@kiln-works.fi"), ("USER", "mkorhonen"), ("EMAIL", "build.bot@x.example")]
+    others = [
+        ("EMAIL", "mk@kiln-works.fi"),
+        ("USER", "mkorhonen"),
+        ("EMAIL", "build.bot@x.example"),
+    ]
     assert len({digits(*form) for form in [*forms, *others]}) == 4
 
 

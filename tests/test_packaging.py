@@ -34,11 +34,14 @@ def wheel(tmp_path_factory):
     return path
 
 
+_SHIPPED = (".j2", ".py", ".toml", ".typed")
+
+
 def test_the_wheel_holds_the_package_and_the_schemas_and_nothing_else(wheel):
     """Each file of the package and of schemas/ is inside; no test, sample or document is."""
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
-    package = {p for p in (ROOT / "sesstool").rglob("*") if p.suffix in (".py", ".typed")}
+    package = {p for p in (ROOT / "sesstool").rglob("*") if p.suffix in _SHIPPED}
     expected = {str(p.relative_to(ROOT)) for p in package}
     expected |= {f"sesstool/{p.relative_to(ROOT)}" for p in (ROOT / "schemas").rglob("*.json")}
     assert inside == expected
