@@ -22,8 +22,9 @@ CODES = Rule("code", "secret", "CODE", "code word", 0.8, r"code (?P<value>\w{8,}
 
 
 @pytest.fixture(autouse=True)
-def codes(monkeypatch):
-    rules = (*ruleset.shipped(), CODES)
+def few_rules(monkeypatch):
+    """Addresses and codes alone: the others take half a second to compile, in each run."""
+    rules = (*(rule for rule in ruleset.shipped() if rule.kind == "EMAIL"), CODES)
     monkeypatch.setattr(ruleset, "shipped", lambda: rules)
 
 
@@ -100,6 +101,21 @@ def test_what_was_taken_out_before_need_not_be_looked_for(session, state):
     redact(session, state=state)
     append(session, say("the code lamplight", MINA))
     assert redact(session, state=state) == [3]
+
+
+def test_a_text_that_is_still_streaming_is_looked_at_from_its_beginning(session, state):
+    """What began in the part that was redacted may end in the new one."""
+    pieces = ["it is anna@", "quay", ".org now"]
+    records = [
+        {"type": "response.output_text.delta", "item_id": "m", "sequence_number": n, "delta": text}
+        for n, text in enumerate(pieces)
+    ]
+    session.write_bytes(say("lamp", "oil", "wick") + jsonl(*records[:2]))
+    redact(session, state=state)
+    append(session, jsonl(records[2]))
+    assert redact(session, state=state) == [4]
+    assert "⟦EMAIL:" in session.read_text()
+    assert b"quay" not in session.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -205,7 +221,7 @@ CHUNKS = st.lists(
 
 
 @given(CHUNKS, st.sampled_from(["resume", "share"]), st.sampled_from(["tag", "shape", "label"]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_in_steps_it_comes_out_as_read_whole(tmp_path_factory, parts, profile, style):
     """Each step leaves what it would leave where nothing is remembered."""
     folder = tmp_path_factory.mktemp("grown")
@@ -225,7 +241,7 @@ WHOLE = [line for line in LINES if line.endswith(b"\n") and b"lamplight" not in 
 
 
 @given(st.lists(st.sampled_from([w for w in WHOLE if b"oilcan" not in w]), max_size=8), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 def test_values_that_rules_find_go_alike_at_once_and_in_steps(tmp_path_factory, parts, data):
     folder = tmp_path_factory.mktemp("grown")
     one, two = folder / "one.jsonl", folder / "two.jsonl"
