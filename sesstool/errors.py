@@ -6,6 +6,7 @@ SesstoolError
 ├── InputError          3   a path cannot be read
 │   └── NotASessionError 3  it can be read, and holds no session that sesstool knows
 ├── LiveSessionError    4   a writer has the session open
+├── AuthError           5   the wrong key, or what is encrypted was changed
 └── WriteError          6   nothing was changed
     ├── StalePlanError  6   the file is not the one that the plan was made for
     ├── ResidueError    6   a redacted text still holds what was to go
@@ -57,6 +58,12 @@ class LiveSessionError(SesstoolError):
     """A writer has the session open, or wrote to it a moment ago."""
 
     exit_code = 4
+
+
+class AuthError(SesstoolError):
+    """The key is wrong, or what was encrypted with it is damaged."""
+
+    exit_code = 5
 
 
 class WriteError(SesstoolError):

@@ -306,7 +306,7 @@ def test_two_runs_do_not_change_one_file_at_once(session, state, monkeypatch):
     """The second says that there is a first."""
     monkeypatch.setattr(transact, "_WAIT", 0.1)
     with (
-        transact._locked(state, session),
+        transact.locked(state, session),
         pytest.raises(WriteError, match="another sesstool is changing"),
     ):
         apply(plan_for(session, CUT), state)

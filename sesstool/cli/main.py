@@ -27,6 +27,7 @@ COMMANDS = {
     "apply": ("sesstool.cli.apply:command", "Apply a saved plan."),
     "undo": ("sesstool.cli.undo:command", "Put back what a write replaced."),
     "redact": ("sesstool.cli.redact:command", "Take secrets and personal data out."),
+    "unredact": ("sesstool.cli.unredact:command", "Give back what redact --vault took out."),
     "show": ("sesstool.cli.show:command", "Print a session as plain text."),
     "rule": ("sesstool.cli.rule:command", "Explain a rule."),
     "schema": ("sesstool.cli.schema:command", "Print a JSON Schema."),

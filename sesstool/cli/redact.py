@@ -13,6 +13,7 @@ import click
 from sesstool.api import redaction as api
 from sesstool.checks.rule import RULES
 from sesstool.cli.common import Common, common, out_stream, worst
+from sesstool.cli.keys import secret, vault_options
 from sesstool.cli.spool import Spool
 from sesstool.cli.streams import found, piped
 from sesstool.cli.validate import format_option
@@ -21,7 +22,8 @@ from sesstool.findings import FileReport
 from sesstool.privacy import allow as allow_list
 from sesstool.privacy.names import load_terms
 from sesstool.privacy.standin import load_key
-from sesstool.records.write import create
+from sesstool.records.undo import state_folder
+from sesstool.records.write import create, real_path
 from sesstool.report import REPORTERS
 from sesstool.report.base import Output, Totals, count
 from sesstool.report.grouped import show
@@ -104,6 +106,7 @@ _FOR_PEOPLE = ("text", "concise")
     multiple=True,
     help="Write what was found, without values, to a .json or .html file; may be given twice.",
 )
+@vault_options(required=False)
 @click.option("--force", is_flag=True, help="Let -o and --report overwrite files.")
 @click.option("--ignore-live", is_flag=True, help="Write even while a writer has it open.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even where there is something to do.")
@@ -127,6 +130,9 @@ def command(
     fingerprint: bool,
     unreadable: str,
     reports: tuple[Path, ...],
+    vault: Path | None,
+    identity: Path | None,
+    passphrase_fd: int | None,
     force: bool,
     ignore_live: bool,
     exit_zero: bool,
@@ -136,6 +142,13 @@ def command(
 
     Without --write and -o it only reports; no value is ever printed. -o FILE or FOLDER makes
     copies.
+
+    With --key, a session that was redacted in place and only grew since is redacted from where
+    it grew, unless there is to be a --report.
+
+    With --vault the originals are kept, encrypted, and `sesstool unredact` gives them back byte
+    for byte. A vault can be added to; keep it and its key away from what is shared. Deleting the
+    key erases what was taken out, in every copy of the vault, for good.
     """
     secret_key = load_key(key) if key else b""
     if fingerprint:
@@ -155,6 +168,14 @@ def command(
         only_subject=only_subject,
         allow=_allowed(allow, secret_key) if allow else (),
     )
+    if vault is None and (identity is not None or passphrase_fd is not None):
+        raise UsageError(
+            "-i and --passphrase-fd open a vault, and none is given", hint="add --vault FILE"
+        )
+    keep_in = None
+    if vault is not None and (write or shared.output is not None):
+        _refuse_shared(vault, shared, force=force)
+        keep_in = (vault, secret(shared, vault, identity, passphrase_fd))
     if write and not yes:
         _ask(shared)
     codes = [0]
@@ -176,6 +197,8 @@ def command(
             format_name=format_name or "",
             told=spool.add if _lists(shared) and not check and not poured else None,
             given=paths,
+            keep=keep_in is not None,
+            resume=state_folder() if write and not reports else None,
         ) as redaction,
     ):
         if poured and len(redaction.files) > 1:
@@ -189,9 +212,9 @@ def command(
             if poured:
                 _pour(redaction)
             elif shared.output is not None:
-                _copies(shared, redaction, force=force)
+                _copies(shared, redaction, force=force, keep_in=keep_in)
             elif write:
-                api.publish(redaction, ignore_live=ignore_live)
+                api.publish(redaction, ignore_live=ignore_live, keep_in=keep_in)
         if not check:
             _say(shared, redaction, write=write, paths=paths)
         for report in reports:
@@ -262,6 +285,19 @@ def _print_entries(paths: tuple[str, ...], key: bytes) -> int:
     values = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").splitlines()
     out_stream().writelines(line.encode() for line in allow_list.listed(values, key))
     return 0
+
+
+def _refuse_shared(vault: Path, shared: Common, *, force: bool) -> None:
+    """Refuse a vault that would be handed on with the copies."""
+    if shared.output is None:
+        return
+    if str(shared.output) == "-":
+        raise UsageError("a vault is for files, not for streams", hint="-o FILE instead of -o -")
+    if real_path(vault).is_relative_to(real_path(shared.output)) and not force:
+        raise UsageError(
+            f"the vault {vault} is in the folder of the copies, and would be shared with them",
+            hint="keep it elsewhere; --force puts it there all the same",
+        )
 
 
 def _ask(shared: Common) -> None:
@@ -340,13 +376,19 @@ def _show(shared: Common, redaction: api.Redaction, spool: Spool) -> None:
     reporter.close(totals)
 
 
-def _copies(shared: Common, redaction: api.Redaction, *, force: bool) -> None:
+def _copies(
+    shared: Common,
+    redaction: api.Redaction,
+    *,
+    force: bool,
+    keep_in: tuple[Path, api.Secret] | None,
+) -> None:
     assert shared.output is not None
     target = shared.output
     if len(redaction.files) == 1 and not target.is_dir():
         redaction.files[0].name = Path(target.name)
         target = target.parent
-    api.publish(redaction, target, force=force)
+    api.publish(redaction, target, force=force, keep_in=keep_in)
     for file in redaction.files:
         shared.note(f"written: {target / file.name}")
 
@@ -383,6 +425,12 @@ def _say(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[
         shared.note(f"{count(kept, 'place')} kept, in fields that must stay: see P803")
     if write:
         shared.note("no plain copy is kept; revoke secrets that were in the sessions")
+        for file in redaction.files:
+            if file.text.start:
+                shared.note(
+                    f"{file.shown}: looked at from line {file.text.number} on; what stands before "
+                    "was redacted earlier"
+                )
     elif shared.output is None and "-" in (paths or ("-",)):
         shared.note("next: sesstool redact -o FILE, with the same input")
     elif shared.output is None:

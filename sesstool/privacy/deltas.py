@@ -52,6 +52,11 @@ def mended(
         yield from _joined(run, scan, stand_in)
 
 
+def piece(line: bytes) -> bool:
+    """Whether a line may be a piece of a streamed text."""
+    return b'delta"' in line
+
+
 def _joined(
     run: list[_Piece], scan: Callable[[bytes], list[Hit]], stand_in: Callable[[Hit], bytes]
 ) -> Iterator[tuple[Line, bytes, list[Place]]]:
@@ -78,7 +83,7 @@ def _joined(
 def _piece(line: Line) -> _Piece:
     """What a line is: a piece of a streamed text, or (its key None) anything else."""
     none = _Piece(line, None, 0, 0)
-    if b'delta"' not in line.text:
+    if not piece(line.text):
         return none
     try:
         decode(line.text)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from sesstool.errors import UsageError
@@ -109,19 +110,22 @@ class Summary:
 class Text:
     """What is redacted: a session of a format, or without one a side file of other text.
 
-    `whole` says that the file is one JSON document and not lines.
+    `whole` says that the file is one JSON document and not lines. What stands before the offset
+    `start`, where line `number` begins, was redacted before and is not looked at.
     """
 
     source: Source
     form: Format | None
     whole: bool = False
+    start: int = 0
+    number: int = 1
 
     def lines(self) -> Iterator[Line]:
         """Its lines, or its one document."""
         if self.whole:
             yield Line(1, 0, self.source.read(0, self.source.size), ended=False)
         else:
-            yield from lines(self.source)
+            yield from lines(self.source, self.start, self.number)
 
 
 class Redactor:
@@ -173,12 +177,27 @@ class Redactor:
         self._known.names = wider
         return True
 
+    def holds(self, text: Text, values: Iterable[Value]) -> bool:
+        """Whether any of some values stands in what was redacted before of a file."""
+        known = Values()
+        for value in values:
+            known.learn(value, always=True)
+        scanner = Scanner((), known)
+        rewriter = self._rewriter(text, scanner)
+        for line in takewhile(lambda line: line.start < text.start, lines(text.source)):
+            # Most lines hold none, as JSON or as text, and need not be taken apart.
+            if (scanner.scan(line.text, escaped=True) or scanner.scan(line.text)) and any(
+                where is Field.TEXT for _, where in rewriter.hits(line.text)
+            ):
+                return True
+        return False
+
     def left(self, text: Text) -> Known:
         """Finds what must not be left in a redacted file."""
         return _Left(self._known, self._spared(text.source.name))
 
     def rewrite(self, text: Text, told: Told) -> tuple[FileSource, Summary]:
-        """One file without the values of the set; `told` hears of each place."""
+        """One file, from where it is looked at, without the values; `told` hears of each place."""
         spool = tempfile.TemporaryFile()  # noqa: SIM115 - the source that is returned closes it
         summary = Summary()
         try:
@@ -227,13 +246,13 @@ class Redactor:
             raw = raw[:start] + plain + raw[end:]
         return raw
 
-    def _rewriter(self, text: Text) -> Rewriter:
+    def _rewriter(self, text: Text, scanner: Scanner | None = None) -> Rewriter:
         share, as_text = self._choice.profile == "share", self._choice.unreadable == "text"
         form = text.form
         allowed = self._spared(text.source.name)
         return Rewriter(
             form,
-            self._scanner,
+            scanner or self._scanner,
             self._stand_ins,
             share=share,
             text=as_text or form is None,

@@ -11,17 +11,17 @@ import hmac
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sesstool.errors import InputError, UsageError
 
-# Stands in every stand-in of style shape that has room for it, and in no value.
-_MARK = b"REDACTED"
+MARK = b"REDACTED"
+"""Stands in every stand-in of style shape that has room for it, and in no value."""
 _STAND_IN = re.compile(
     "⟦[A-Z][A-Z0-9_]*:[0-9a-f]{8}⟧".encode()
     + rb"|\[\[[A-Z][A-Z0-9_]*\]\]|[A-Za-z0-9_-]*"
-    + _MARK
+    + MARK
     + rb"[A-Za-z0-9_-]*"
 )
 _LEAST_KEY = 16
@@ -33,11 +33,13 @@ _LOOSE = re.compile(r"[\s.\-/()+]")
 class StandIns:
     """Makes stand-ins of one style with one key."""
 
-    def __init__(self, key: bytes = b"", style: str = "tag") -> None:
+    def __init__(self, key: bytes = b"", style: str = "tag", *, keep: bool = False) -> None:
         """Take a style ("tag", "shape" or "label") and a key.
 
-        No key means one of its own that nobody keeps, so that nothing links.
+        No key means one of its own that nobody keeps, so that nothing links. With `keep` the
+        stand-ins that were made can be asked for.
         """
+        self._made: dict[bytes, dict[str, tuple[str, bytes]]] | None = {} if keep else None
         self._key = key or secrets.token_bytes(32)
         self._style = style
         self.identity: Callable[[str, bytes], str] = identity
@@ -50,6 +52,21 @@ class StandIns:
 
     def of(self, kind: str, value: bytes) -> bytes:
         """The stand-in of a value, in UTF-8, without anything that JSON escapes."""
+        made = self._of(kind, value)
+        if self._made is not None:
+            values = self._made.setdefault(made, {})
+            # Two show that it tells nothing; of a label there may be any number.
+            if len(values) < 2:
+                values.setdefault(canonical(kind, value), (kind, value))
+        return made
+
+    def made(self) -> Iterator[tuple[str, bytes, bytes]]:
+        """Kind, stand-in and value of those that were made, where they are kept."""
+        for stand_in, values in (self._made or {}).items():
+            for kind, value in values.values():
+                yield kind, stand_in, value
+
+    def _of(self, kind: str, value: bytes) -> bytes:
         if self._style == "label":
             return f"[[{kind}]]".encode()
         name = self.fingerprint(kind, value)
@@ -101,5 +118,5 @@ def _shaped(value: bytes, name: str, *, headed: bool) -> bytes:
     if value.isdigit():
         return b"0" * length
     head = re.match(rb"[A-Za-z]{2,8}[_-]", value) if headed else None
-    filler = (head[0] if head else b"") + _MARK + name.encode()
-    return (filler + _MARK * (length // len(_MARK) + 1))[: max(length, len(_MARK))]
+    filler = (head[0] if head else b"") + MARK + name.encode()
+    return (filler + MARK * (length // len(MARK) + 1))[: max(length, len(MARK))]

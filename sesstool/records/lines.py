@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sesstool.records.source import Source
+from sesstool.records.source import CHUNK, Source
 
 
 class Line(NamedTuple):
@@ -27,11 +27,14 @@ class Line(NamedTuple):
         return self.start + len(self.text) + self.ended
 
 
-def lines(source: Source) -> Iterator[Line]:
-    """The physical lines of a source; memory grows with the longest one only."""
-    number, start = 1, 0
+def lines(source: Source, start: int = 0, number: int = 1) -> Iterator[Line]:
+    """The physical lines of a source; memory grows with the longest one only.
+
+    They begin at the offset `start` with the number `number`.
+    """
     held: list[bytes] = []
-    for chunk in source.chunks():
+    tail = (source.read(at, at + CHUNK) for at in range(start, source.size, CHUNK))
+    for chunk in tail if start else source.chunks():
         first, *rest = chunk.split(b"\n")
         held.append(first)
         if not rest:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -164,6 +164,44 @@ class EditedSource:
                 yield piece
 
 
+class Continued:
+    """A source that reads like `base` up to the offset `at`, and from there on like `rest`."""
+
+    def __init__(self, base: Source, at: int, rest: FileSource) -> None:
+        """Take over `rest`, which is closed with the source; `base` is not."""
+        self.name = base.name
+        self.path = base.path
+        self.codec = base.codec
+        self.size = at + rest.size
+        self.at = at
+        self.base = base
+        self.rest = rest
+
+    def read(self, start: int, end: int) -> bytes:
+        """See `Source.read`."""
+        first = self.base.read(start, min(end, self.at)) if start < self.at else b""
+        if end <= self.at:
+            return first
+        return first + self.rest.read(max(start - self.at, 0), end - self.at)
+
+    def chunks(self) -> Iterator[bytes]:
+        """See `Source.chunks`."""
+        for start in range(0, self.size, CHUNK):
+            yield self.read(start, min(start + CHUNK, self.size))
+
+    def close(self) -> None:
+        """Close what it took over."""
+        self.rest.close()
+
+    def __enter__(self) -> Self:
+        """Close on leaving the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what it took over."""
+        self.close()
+
+
 def open_source(path: Path | str) -> FileSource:
     """Open a path, or "-" for standard input; .gz and .zst are known by their first bytes.
 
@@ -192,22 +230,62 @@ def open_source(path: Path | str) -> FileSource:
 
 def fingerprint(path: Path) -> Fingerprint:
     """The fingerprint of the file at `path`, read whole. Raises InputError."""
-    digest = hashlib.sha256()
+    return prefixes(path, ())[0]
+
+
+class Prefixes:
+    """Hashes bytes as they come, and what they were after so many of them."""
+
+    def __init__(self, sizes: Iterable[int]) -> None:
+        """Take the sizes of the beginnings that are asked for."""
+        self._sizes = sorted(set(sizes), reverse=True)
+        self._hash = hashlib.sha256()
+        self.size = 0
+        self.found: dict[int, str] = {}
+        self.update(b"")
+
+    def update(self, chunk: bytes) -> None:
+        """Take in the next bytes."""
+        rest = memoryview(chunk)
+        while self._sizes and self._sizes[-1] <= self.size + len(rest):
+            size = self._sizes.pop()
+            rest = self._take(rest, size - self.size)
+            self.found[size] = self.sha256
+        self._take(rest, len(rest))
+
+    def _take(self, rest: memoryview, size: int) -> memoryview:
+        self._hash.update(rest[:size])
+        self.size += size
+        return rest[size:]
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of all that came."""
+        return self._hash.hexdigest()
+
+
+def prefixes(path: Path, sizes: Iterable[int]) -> tuple[Fingerprint, dict[int, str]]:
+    """The fingerprint of a file, and the SHA-256 of its first so many bytes by their number.
+
+    All come of one reading. Sizes beyond the end are left out. Raises InputError.
+    """
+    seen = Prefixes(sizes)
     try:
         with path.open("rb") as handle:
             for chunk in iter(lambda: handle.read(CHUNK), b""):
-                digest.update(chunk)
+                seen.update(chunk)
             now = os.fstat(handle.fileno())
     except OSError as error:
         raise InputError(f"cannot read {path}: {_reason(error)}") from error
-    return Fingerprint(
+    whole = Fingerprint(
         now.st_dev,
         now.st_ino,
         now.st_size,
         now.st_mtime_ns,
         stat.S_IMODE(now.st_mode),
-        digest.hexdigest(),
+        seen.sha256,
     )
+    return whole, seen.found
 
 
 def compress(chunks: Iterator[bytes], codec: str) -> Iterator[bytes]:

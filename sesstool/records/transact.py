@@ -44,6 +44,7 @@ class Applied:
     """What a change did. Sizes are those on disk; `cut_bytes` counts decompressed bytes.
 
     `undo_id` is "" where nothing was kept, `in_place` says that the file has its old inode.
+    `sha256` is that of what `rewrite_file` wrote.
     """
 
     path: Path
@@ -52,6 +53,7 @@ class Applied:
     bytes_after: int
     cut_bytes: int
     in_place: bool
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def apply_file(
     path = real_path(plan.path)
     if not plan:
         return Applied(path, "", plan.before.size, plan.before.size, 0, in_place=False)
-    with _locked(state, path):
+    with locked(state, path):
         if not ignore_live:
             _refuse_live(path, recent_seconds, writer)
         recover(state, path)
@@ -140,13 +142,17 @@ def rewrite_file(
     ignore_live: bool,
     recent_seconds: float | None,
     writer: WriterCheck | None = None,
+    mode: int | None = None,
+    mtime: int | None = None,
+    forget: bool = True,
 ) -> Applied:
     """Put these bytes, as they are to be on disk, in the place of a file, and keep nothing.
 
-    The undo entries of the file go with what it held, since they hold it too. See `apply_file`.
+    Mode and mtime stay where none are given. With `forget` the undo entries of the file go with
+    what it held, since they hold it too. See `apply_file`.
     """
     path = real_path(path)
-    with _locked(state, path):
+    with locked(state, path):
         if not ignore_live:
             _refuse_live(path, recent_seconds, writer)
         recover(state, path)
@@ -164,13 +170,19 @@ def rewrite_file(
                     yield chunk
 
             check = unchanged(path, before)
-            replace(path, counted(), mode=before.mode, mtime=before.mtime, expect=check)
+            replace(
+                path,
+                counted(),
+                mode=before.mode if mode is None else mode,
+                mtime=before.mtime if mtime is None else mtime,
+                expect=check,
+            )
             with _told(path):
-                for entry in journal.entries(state, path):
+                for entry in journal.entries(state, path) if forget else ():
                     journal.purge(state, entry.id)
                 what = (command, str(path), before.sha256, sha256.hexdigest(), findings)
                 log.append(state, log.Change(*what))
-    return Applied(path, "", before.size, size, 0, in_place=False)
+    return Applied(path, "", before.size, size, 0, in_place=False, sha256=sha256.hexdigest())
 
 
 def is_applied(plan: FilePlan, state: Path) -> bool:
@@ -201,7 +213,7 @@ def settled(
     path = real_path(path)
     if not broken_off(state, path):
         return []
-    with _locked(state, path):
+    with locked(state, path):
         if not ignore_live:
             _refuse_live(path, recent_seconds, writer)
         with _uninterrupted():
@@ -224,7 +236,7 @@ def undo(
     """
     entry = journal.find(state, target)
     path = entry.path
-    with _locked(state, path):
+    with locked(state, path):
         if not ignore_live:
             _refuse_live(path, recent_seconds, writer)
         ended = {one.id: one for one in recover(state, path)}
@@ -276,8 +288,8 @@ def _told(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _locked(state: Path, path: Path) -> Iterator[None]:
-    """Keep other runs of sesstool from changing the file."""
+def locked(state: Path, path: Path) -> Iterator[None]:
+    """Keep other runs of sesstool from changing the file. Raises WriteError."""
     from filelock import FileLock, Timeout  # noqa: PLC0415 - 5 MB, and reading needs no lock
 
     key = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]

@@ -114,11 +114,18 @@ def edit_in_place(
     _confirm(path)
 
 
-def create(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, force: bool = False) -> None:
+def create(
+    path: Path,
+    chunks: Iterable[bytes],
+    *,
+    mode: int = 0o600,
+    mtime: int | None = None,
+    force: bool = False,
+) -> None:
     """Make a new file, which is there at once whole or not at all.
 
-    A file that exists already is replaced with `force`, and else refused. A symbolic link
-    stays. Raises WriteError.
+    `mtime` counts nanoseconds, None is now. A file that exists already is replaced with `force`,
+    and else refused. A symbolic link stays. Raises WriteError.
     """
     path = real_path(path)
     temporary = None
@@ -131,6 +138,8 @@ def create(path: Path, chunks: Iterable[bytes], *, mode: int = 0o600, force: boo
             handle.writelines(chunks)
             handle.flush()
             temporary.chmod(mode)
+            if mtime is not None:
+                os.utime(temporary, ns=(mtime, mtime))
             # The name must not reach the disk before the bytes do.
             os.fsync(handle.fileno())
         if force:
