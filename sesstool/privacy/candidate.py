@@ -15,3 +15,11 @@ class Candidate(NamedTuple):
     def value(self) -> bytes:
         """The bytes of the value."""
         return self.text[self.start : self.end]
+
+    def before(self, length: int = 1) -> bytes:
+        """So many bytes before the value, fewer at the beginning of the text."""
+        return self.text[max(self.start - length, 0) : self.start]
+
+    def behind(self, length: int = 1) -> bytes:
+        """So many bytes behind the value, fewer at the end of the text."""
+        return self.text[self.end : self.end + length]

@@ -7,86 +7,7 @@ import re
 from importlib import import_module
 
 from sesstool.privacy.candidate import Candidate
-
-_NO_DIGIT = re.compile(rb"\D")
-
-
-def _digits(value: bytes) -> str:
-    return _NO_DIGIT.sub(b"", value).decode()
-
-
-def _behind(candidate: Candidate, length: int = 1) -> bytes:
-    return candidate.text[candidate.end : candidate.end + length]
-
-
-def _ahead(candidate: Candidate, length: int = 1) -> bytes:
-    return candidate.text[max(candidate.start - length, 0) : candidate.start]
-
-
-def stdnum(candidate: Candidate, module: str) -> bool:
-    """A number with right check digits, as the named module of python-stdnum has it."""
-    value = candidate.value.decode("utf-8", "replace")
-    if _ahead(candidate) == b"\\":
-        return False  # an escape
-    return len(set(_digits(candidate.value))) > 1 and bool(
-        import_module(f"stdnum.{module}").is_valid(value)
-    )
-
-
-def spanish(candidate: Candidate, _: str) -> bool:
-    """A DNI: up to eight digits, and the letter that their remainder by 23 asks for."""
-    found = _digits(candidate.value)
-    letter = candidate.value[-1:].decode().upper()
-    return len(set(found)) > 1 and "TRWAGMYFPDXBNJZSQVHLCKE"[int(found) % 23] == letter
-
-
-def brazilian(candidate: Candidate, _: str) -> bool:
-    """A CPF, also as a number that lost its leading zeros."""
-    found = _digits(candidate.value).zfill(11)
-    return len(set(found)) > 1 and bool(import_module("stdnum.br.cpf").is_valid(found))
-
-
-def argentine(candidate: Candidate, _: str) -> bool:
-    """A CUIT, with whatever between its parts."""
-    return bool(import_module("stdnum.ar.cuit").is_valid(_digits(candidate.value)))
-
-
-def ecuadorian(candidate: Candidate, _: str) -> bool:
-    """A cédula, or the RUC that begins with one or is a company's."""
-    found = _digits(candidate.value)
-    name = "stdnum.ec.ci" if len(found) == 10 else "stdnum.ec.ruc"
-    return len(set(found)) > 1 and bool(import_module(name).is_valid(found))
-
-
-def american(candidate: Candidate, _: str) -> bool:
-    """A social security number that is not all over the documentation."""
-    return candidate.value[-4:] != b"0000" and candidate.value not in (
-        b"078-05-1120",
-        b"219-09-9999",
-        b"123-45-6789",
-    )
-
-
-def uruguayan(candidate: Candidate, _: str) -> bool:
-    """A Uruguayan cédula: seven digits and the one that their weights ask for."""
-    digits = _digits(candidate.value).zfill(8)
-    weighed = sum(int(d) * w for d, w in zip(digits, (2, 9, 8, 7, 6, 3, 4), strict=False))
-    return len(digits) == 8 and len(set(digits)) > 1 and -weighed % 10 == int(digits[-1])
-
-
-def mexican(candidate: Candidate, _: str) -> bool:
-    """An RFC: letters, a date, and a homoclave with its check digit or with a person's initial."""
-    rfc = import_module("stdnum.mx.rfc")
-    value = candidate.value.decode("utf-8", "replace")
-    return bool(rfc.is_valid(value, validate_check_digits=len(rfc.compact(value)) == 12))
-
-
-def digit_count(candidate: Candidate, bounds: str) -> bool:
-    """So many digits, and not one digit all over."""
-    least, _, most = bounds.partition("-")
-    found = _digits(candidate.value)
-    return int(least) <= len(found) <= int(most) and len(set(found)) > 1
-
+from sesstool.privacy.number_checks import digits_of
 
 # --- mail -------------------------------------------------------------------------------------
 
@@ -133,11 +54,11 @@ def email(candidate: Candidate, _: str) -> bool:
     last = domain.rpartition(b".")[2].lower()
     if len(last) > 6 and last.isalpha() and last not in _LONG_DOMAINS:
         return False
-    if _ahead(candidate) == b"@" or re.match(rb"\d+x\.|v?\d+\.\d", domain):
+    if candidate.before() == b"@" or re.match(rb"\d+x\.|v?\d+\.\d", domain):
         return False  # a package of a scope, an image for dense screens, a version
-    if _behind(candidate) in (b"(", b"[") and local.replace(b".", b"").isalnum():
+    if candidate.behind() in (b"(", b"[") and local.replace(b".", b"").isalnum():
         return False  # a product of matrices
-    if _ahead(candidate) in (b":", b"/") and _ahead(candidate, 7).lower() != b"mailto:":
+    if candidate.before() in (b":", b"/") and candidate.before(7).lower() != b"mailto:":
         return not _USER_INFO.search(candidate.text, max(candidate.start - 300, 0), candidate.start)
     return True
 
@@ -168,7 +89,7 @@ def phone(candidate: Candidate, _: str) -> bool:
         return True
     # Many that are made up, and some that are new: if they are written as one writes telephones.
     groups = len(re.findall(rb"[ ().-]+\d", value))
-    added_line = _ahead(candidate) in (b"", b"\n")
+    added_line = candidate.before() in (b"", b"\n")
     return groups >= 2 + added_line and bool(phonenumbers.is_possible_number(number))
 
 
@@ -187,14 +108,14 @@ def phone_digits(candidate: Candidate, _: str) -> bool:
 def local_phone(candidate: Candidate, argument: str) -> bool:
     """What can be a telephone number where the text says that it is one."""
     value = candidate.value
-    found = _digits(value)
+    found = digits_of(value)
     if not 6 <= len(found) <= 15 or len(set(found)) < 3 or found in _ORDERED:
         return False
     if argument == "grouped" and (len(found) < 9 or value.isdigit()):
         return False
     if _DATE.match(value) or _QUAD.fullmatch(value):
         return False
-    return not re.match(rb"[.:%]\d", _behind(candidate, 2))
+    return not re.match(rb"[.:%]\d", candidate.behind(2))
 
 
 # --- addresses of machines --------------------------------------------------------------------
@@ -213,7 +134,7 @@ _ADDRESS = re.compile(
 
 def ipv4(candidate: Candidate, _: str) -> bool:
     """A public address: not a version, an OID, a network or a name server that all use."""
-    ahead, behind = _ahead(candidate, 32), _behind(candidate, 6)
+    ahead, behind = candidate.before(32), candidate.behind(6)
     if ahead[-1:] == b"." or (behind[:1] == b"." and behind[1:2].isalnum()):
         return False
     if re.match(rb"-(?!\d{1,3}\.)\w", behind):
@@ -240,7 +161,7 @@ def ipv6(candidate: Candidate, _: str) -> bool:
         address = ipaddress.IPv6Address(candidate.value.decode())
     except ValueError:
         return False
-    if _behind(candidate) == b"/" and int(address) & ((1 << 64) - 1) == 0:
+    if candidate.behind() == b"/" and int(address) & ((1 << 64) - 1) == 0:
         return False
     return address.is_global and not address.is_multicast
 
@@ -248,7 +169,7 @@ def ipv6(candidate: Candidate, _: str) -> bool:
 def mac(candidate: Candidate, _: str) -> bool:
     """The address of one device: not of a group, none, or of a container."""
     octets = bytes.fromhex(re.sub(rb"[:.-]", b"", candidate.value).decode())
-    if _ahead(candidate) in (b":", b"-") or _behind(candidate) in (b":", b"-"):
+    if candidate.before() in (b":", b"-") or candidate.behind() in (b":", b"-"):
         return False
     return not octets[0] & 1 and octets[:2] != b"\x02\x42" and len(set(octets)) > 2
 
@@ -265,46 +186,6 @@ def place(candidate: Candidate, _: str) -> bool:
     text, start, end, _key = candidate
     near = text[max(start - 80, 0) : end + 80]
     return 0 < abs(float(candidate.value)) <= 180 and bool(_PAIR.search(near))
-
-
-# --- money ------------------------------------------------------------------------------------
-
-_BRANDS = re.compile(
-    r"""(?:4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}
-    |3[47]\d{13}|3(?:0[0-59]|[689]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}
-    |6(?:011|4[4-9]\d|5\d\d)\d{12}|62\d{14,17}|220[0-4]\d{12}|9792\d{12}
-    |(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}
-    |(?:5067|4576|4011|636368|5041|5090|6277|606282|5895|6042|6043|508)\d{10,13})""",
-    re.VERBOSE,
-)
-
-
-_OTHER_NUMBER = re.compile(
-    rb"(?:order|ref(?:erence)?|id|ids|uid|txn|transaction|invoice|pedido|tracking|trace|span|request|job"
-    rb"|build|run|seq|offset|size|bytes|time|timestamp|ts|seed|hash|imei|isbn|ean|gtin|upc|sku)"
-    rb"[\s\"'#:=]*$",
-    re.IGNORECASE,
-)
-
-
-def card(candidate: Candidate, argument: str) -> bool:
-    """A number that a brand of cards gives out; where it is `named` so, any of good form."""
-    found = _digits(candidate.value)
-    if len(set(found)) < 3 or b"." in (_ahead(candidate), _behind(candidate, 2).rstrip(b' \n"')):
-        return False
-    if not import_module("stdnum.luhn").is_valid(found):
-        return argument == "named" and len(found) in (15, 16) and bool(_BRANDS.fullmatch(found))
-    if argument == "named":
-        return True
-    if candidate.value.isdigit() and _OTHER_NUMBER.search(_ahead(candidate, 24)):
-        return False
-    return bool(_BRANDS.fullmatch(found))
-
-
-def iban(candidate: Candidate, _: str) -> bool:
-    """A bank account whose check digits are right."""
-    value = candidate.value.decode()
-    return bool(import_module("stdnum.iban").is_valid(value, check_country=False))
 
 
 # --- people -----------------------------------------------------------------------------------
@@ -344,13 +225,13 @@ _FILE = re.compile(
 def user(candidate: Candidate, _: str) -> bool:
     """A user's name that is a person's: not one that many machines have, no file, no variable."""
     name = candidate.value.lower().strip(b".")
-    if _ahead(candidate) in (b"$", b"%", b"{", b"<") or _behind(candidate) in (b"(", b"{"):
+    if candidate.before() in (b"$", b"%", b"{", b"<") or candidate.behind() in (b"(", b"{"):
         return False
     if name.startswith((b"your", b"xxx", b"<", b"%")) or not re.search(rb"[a-z\x80-\xff]", name):
         return False
     if _UUID.fullmatch(name):
         return False
-    if _FILE.fullmatch(name) and _behind(candidate) not in (b"/", b"\\"):
+    if _FILE.fullmatch(name) and candidate.behind() not in (b"/", b"\\"):
         return False
     return name.decode("utf-8", "replace") not in _SHARED_USERS
 
@@ -435,7 +316,7 @@ def person(candidate: Candidate, argument: str) -> bool:
         return False
     if any(1 < len(w) < 5 and w.isupper() for w in words) and not all(w.isupper() for w in words):
         return False
-    behind = _behind(candidate, 4)
+    behind = candidate.behind(4)
     if argument == "cell" and not re.match(rb" *(?:$|[\r\n\"',;|\t]|  )", behind):
         return False
     if argument == "line" and not re.match(rb" *(?:$|[\r\n\"',;<)\]}|\\`&#])|  |\t", behind):
@@ -458,7 +339,7 @@ def not_robot(candidate: Candidate, _: str) -> bool:
     if name in (b"root", b"user", b"test", b"github", b"gemini", b"you", b"author name"):
         return False
     return bool(re.search(rb"[A-Za-z\x80-\xff]{2}", name)) and not _ROBOT.match(
-        _behind(candidate, 24)
+        candidate.behind(24)
     )
 
 
@@ -512,21 +393,13 @@ def birthday(candidate: Candidate, _: str) -> bool:
 
 CHECKS = {
     "address": address,
-    "ar-cuit": argentine,
     "beside-contact": beside_contact,
     "birthday": birthday,
-    "br-cpf": brazilian,
-    "card": card,
-    "digit-count": digit_count,
-    "ecuadorian": ecuadorian,
     "email": email,
-    "es-dni": spanish,
-    "iban": iban,
     "ipv4": ipv4,
     "ipv6": ipv6,
     "local-phone": local_phone,
     "mac": mac,
-    "mexican-rfc": mexican,
     "not-robot": not_robot,
     "person": person,
     "phone": phone,
@@ -534,8 +407,5 @@ CHECKS = {
     "place": place,
     "route": route,
     "slug": slug,
-    "stdnum": stdnum,
-    "uruguayan": uruguayan,
-    "us-ssn": american,
     "user": user,
 }

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 
-from sesstool.privacy import personal_checks, secret_checks
+from sesstool.privacy import number_checks, personal_checks, secret_checks
 from sesstool.privacy.candidate import Candidate
 
 Check = Callable[[Candidate, str], bool]
@@ -40,5 +40,6 @@ CHECKS: dict[str, Check] = {
     "random": secret_checks.random,
     "secret": secret_checks.secret,
     "seed-phrase": secret_checks.seed_phrase,
+    **number_checks.CHECKS,
     **personal_checks.CHECKS,
 }
