@@ -15,7 +15,8 @@ from typing import NamedTuple
 import ahocorasick_rs
 
 from sesstool.privacy.candidate import Candidate
-from sesstool.privacy.expressions import reach
+from sesstool.privacy.expressions import Reach, reach
+from sesstool.privacy.labels import Labels, headed, labelled
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.validators import holds
 
@@ -26,6 +27,7 @@ _DENSE = 1 << 12
 # It costs as much to start an expression as to run it over so many bytes.
 _GAP = 1 << 9
 _CONTEXT = 48
+_IN_CHARACTER = 0x80
 # Matches that are refused hide others that begin inside them: so many are looked for in a row.
 _RETRIES = 16
 _LONG = 1 << 10
@@ -52,7 +54,7 @@ class Matcher:
         """Index the anchors; the expressions of the rules are compiled when first used."""
         self.rules = tuple(rules)
         self._window = window
-        self._always = [rule for rule in self.rules if not rule.anchors]
+        self._always = [r for r in self.rules if not r.anchors and r.label_pattern is None]
         self._of_anchor: defaultdict[str, list[int]] = defaultdict(list)
         for number, rule in enumerate(self.rules):
             for anchor in rule.anchors:
@@ -61,9 +63,18 @@ class Matcher:
         self._index = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in self._anchors])
         self._overlap = max(map(len, self._anchors), default=1) - 1
         self._reach = [
-            reach(rule.regex, rule.anchors, _CONTEXT if rule.context else 0) for rule in self.rules
+            Reach(r.within, r.within)
+            if r.within
+            else reach(r.regex, r.anchors, _CONTEXT if r.context else 0)
+            for r in self.rules
         ]
-
+        self._labels = Labels(
+            {
+                number: (rule.labels or rule.headings, not rule.labels)
+                for number, rule in enumerate(self.rules)
+                if rule.label_pattern and not rule.anchors
+            }
+        )
         self._beside = [
             BESIDE[rule.boundary] if at.before == 0 and rule.value_groups == (0,) else frozenset()
             for rule, at in zip(self.rules, self._reach, strict=True)
@@ -78,6 +89,9 @@ class Matcher:
         for number, places in self._places(lower).items():
             for start, end in self._parts(number, places, len(text)):
                 _apply(self.rules[number], text, lower, start, end, found)
+        for number, parts in self._labels.parts(text).items():
+            for start, end in parts:
+                _apply(self.rules[number], text, lower, start, min(end, len(text)), found)
         return settled(found) if len(found) > 1 else found
 
     def _places(self, lower: bytes) -> dict[int, list[tuple[int, int]]]:
@@ -134,6 +148,9 @@ def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: l
         start = max(last, first + 1)
         if begin == finish:
             continue
+        # A character goes as a whole, where a bound of the expression falls into it.
+        while finish < len(text) and text[finish] & 0xC0 == _IN_CHARACTER:
+            finish += 1
         key = b"" if rule.key_group is None else match[rule.key_group] or b""
         if _stands(rule, lower, Candidate(text, begin, finish, key)):
             found.append(Match(begin, finish, rule))
@@ -165,7 +182,12 @@ def _stands(rule: Rule, lower: bytes, candidate: Candidate) -> bool:
         near = lower[max(start - _CONTEXT, 0) : start]
         if not any(word.encode() in near for word in rule.context):
             return False
-    return all(holds(check, candidate) for check in rule.validate)
+    if not all(holds(check, candidate) for check in rule.validate):
+        return False
+    labels = rule.label_pattern
+    if labels is None:
+        return True
+    return (labelled if rule.labels else headed)(text, start, end, labels)
 
 
 def settled(found: list[Match]) -> list[Match]:

@@ -1,7 +1,8 @@
 """The detection rules: TOML files, each rule with examples that the tests run.
 
 A rule file may begin with `[defaults]`, members that its rules have unless they say otherwise, and
-`[parts]`, pieces of expressions: `{{NAME}}` in an expression, or in a later part, stands for one.
+`[parts]`, pieces of expressions: `{{NAME}}` in an expression, or in a later part, stands for one;
+`[words]` are lists of labels, for which `{{NAME}}` stands among labels.
 Then come `[[rule]]` tables:
 
     id           its name, kebab-case, unique
@@ -14,10 +15,17 @@ Then come `[[rule]]` tables:
                  the name that the text gives the value, which checks may look at
     anchors      lower-case ASCII literals, one of which stands in every match in any case; a rule
                  without is tried on every text, which is slow
+    within       how many bytes a match reaches from an anchor at most, where the expression sets no
+                 bound; a longer one is cut there or not found
+    gate         an expression that every match of `regex` holds, from which `gate.py` draws what
+                 a line must have to be looked at; "" draws it from `regex`
     boundary     what must not stand beside the value: "token" a character of [A-Za-z0-9_-],
                  "word" a letter, digit or underscore, "digits" a digit, "none" anything may
     validate     names of `validators.CHECKS`, with an argument behind a colon; all must hold
     context      lower-case words, one of which must stand near before the value
+    labels       words, one of which must be the key of the value, stand before it or head its
+                 column; `labels.py` says how
+    headings     words, one of which must be the whole heading of its column
     rotate       where such a secret is revoked, "" where that is not known
     joined       whether it may be looked for across a line wrap
     examples, counter_examples
@@ -40,6 +48,7 @@ from typing import Any, Literal
 import re2
 
 from sesstool.errors import UsageError
+from sesstool.privacy.labels import pattern
 
 _MEMORY = 1 << 23
 _CLASSES = {
@@ -73,9 +82,13 @@ class Rule:
     confidence: float
     regex: str
     anchors: tuple[str, ...] = ()
+    within: int = 0
+    gate: str = ""
     boundary: Literal["token", "word", "digits", "none"] = "token"
     validate: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
     rotate: str = ""
     joined: bool = False
     examples: tuple[str, ...] = ()
@@ -102,6 +115,12 @@ class Rule:
         """The number of the group that holds the name of the value."""
         number = self.compiled.groupindex.get(b"key")
         return None if number is None else int(number)
+
+    @cached_property
+    def label_pattern(self) -> re.Pattern[str] | None:
+        """The expression for the labels, or for the headings, None where the rule has none."""
+        words = self.labels or self.headings
+        return pattern(words) if words else None
 
 
 def compiled(regex: str, name: str, memory: int = _MEMORY) -> Any:
@@ -140,6 +159,9 @@ def loads(text: str, name: str) -> Iterator[Rule]:
     for table in content.get("rule", []):
         values: dict[str, Any] = content.get("defaults", {}) | table
         values |= {key: tuple(v) for key, v in values.items() if isinstance(v, list)}
+        for member in {"labels", "headings"} & values.keys():
+            words = (content.get("words", {}).get(w[2:-2], [w]) for w in values[member])
+            values[member] = tuple(word for some in words for word in some)
         try:
             values["regex"] = _whole(values["regex"], parts)
             yield Rule(**values)

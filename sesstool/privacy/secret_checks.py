@@ -8,14 +8,16 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from functools import cache
+import unicodedata
+from functools import cache, lru_cache
+from itertools import pairwise
 
 from sesstool.privacy.candidate import Candidate
 
 # What documentation and templates put in place of a value; matched anywhere in it.
 _STANDS_IN = re.compile(
     rb"(?i)example|redacted|xxxx|place_?-?holder|change_?-?(?:me|this|it)|replace_?-?(?:me|this|with)"
-    rb"|(?:your|my|some|the|insert|enter|tu|seu|dein|votre)[_-](?:\w+[_-])*(?:key|token|secret|pass"
+    rb"|(?:your|my|some|the|insert|enter|tu|seu|dein|votre)[_-][\w-]{0,30}(?:key|token|secret|pass"
     rb"|password|api|id|value|here|clave|senha|name)|\.\.\.|\xe2\x80\xa6|\*\*\*|_here\b|-here\b"
     rb"|dummy|fake[_-]|not[_-]?a?[_-]?real|todo|lorem|<[\w -]+>|\[[A-Z_ -]+\]|fixme|sample[_-]"
 )
@@ -23,63 +25,74 @@ _STANDS_IN = re.compile(
 _REFERENCE = re.compile(
     rb"[$%@#]?\{|\$\(|\$[A-Za-z_(]|\$\d+$|%[A-Za-z_]+%|<%|%\(|%[sdv]$|@@|!(?:Ref|Sub|GetAtt|vault)\b"
     rb"|&?[A-Za-z_][\w.\-]*(?:\?\.|::|->|\(|\[)|(?:process|import\.meta)\.env|os\.|ENV\b|env[.:(]"
-    rb"|secrets?\.|vars?\.|config\.|self\.|this\.|args?\.|req(?:uest)?\.|op://|vault:|arn:|ssm:|keyring:"
-    rb"|file:|projects/|data:|[!~<>=&|^]+$|\|\||&&|[,;:)\]} ]|=>|\\[wdsb]"
+    rb"|secrets?\.|vars?\.|config\.|self\.|this\.|args?\.|req(?:uest)?\.|op://|vault:|arn:|ssm:"
+    rb"|keyring:|file:|projects/|data:|[!~<>=&|^]+$|\|\||&&|[,;:)\]} ]|=>|\\[wdsb]"
 )
+_COLOUR = re.compile(rb"#[0-9A-Fa-f]{3,8}$")
+_CAPITALS = re.compile(rb"[A-Z_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASS)[A-Z_]*$")
 _PATH = re.compile(
     rb"(?:~|\.{0,2})/[\w.@%+~-]*(?:/[\w.@%+~-]*)+$|[A-Za-z]:\\|\.{1,2}/|/[\w.-]+$|~/"
 )
 _FILE = re.compile(
-    rb"(?i)^[\w./\\-]+\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|go|rs|java|rb|php|sh|pem|key|crt|env"
-    rb"|html|css|xml|cfg|ini|conf|log|sql|lock|svg|png|vue|cs|kt|c|h|cpp)$"
+    rb"(?i)^[\w./\\-]+\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|go|rs|java|rb|php|sh|pem|key|crt"
+    rb"|env|html|css|xml|cfg|ini|conf|log|sql|lock|svg|png|vue|cs|kt|c|h|cpp)$"
 )
 _MEMBER = re.compile(rb"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[()\[\]]*$")
 _URL = re.compile(rb"(?i)^[a-z][a-z0-9+.-]*://")
 _NUMBER = re.compile(rb"^[+-]?[\d.,_:eE+%/ -]*$")
 _DATED = re.compile(
-    rb"\d{4}-\d\d-\d\d(?:[T ]\d\d:|$)|(?:^|-)20\d\d-?\d\d-?\d\d(?:$|-)|^v?\d+\.\d+(?:\.\d+)*[\w.+-]*$"
+    rb"\d{4}-\d\d-\d\d(?:[T ]\d\d:|$)|(?:^|-)20\d\d-?\d\d-?\d\d(?:$|-)"
+    rb"|^v?\d+\.\d+(?:\.\d+)*[\w.+-]{0,24}$"
 )
 _UUID = re.compile(rb"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 # The commonest pairs of letters in English, Spanish, Portuguese, German, French and Italian.
 _PAIRS = frozenset(
-    b"th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou io le ve co"
-    b" me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di fo ho pe ec pr no ct us"
-    b" ac ot il tr ly nc et ut ss so rs un lo wa ge ie wh ee wi em ad ol rt po we na ul ni ts mo ow pa"
-    b" im mi ai sh ir su id os iv ia am fi ci vi pl ig tu ev ld ry mp fe bl ab gh ty op wo sa ay ex ke"
-    b" ui fr oo ag wn ap av up ck ey db ms ue do da qu sc ei ok ub ki pi rd rk rm ew gi ga go gr br cr"
-    b" dr sw sk sp sl tw au ff gn ht lt ot oc od og ob os pt ru rr rn rv rc sm tt tc um va vo ye za zo".split()
+    b"th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou"
+    b" io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di"
+    b" fo ho pe ec pr no ct us ac ot il tr ly nc et ut ss so rs un lo wa ge ie wh ee wi em"
+    b" ad ol rt po we na ul ni ts mo ow pa im mi ai sh ir su id os iv ia am fi ci vi pl ig"
+    b" tu ev ry ke do qu ue fe bl".split()
 )
 # Words that a key has where its value tells about a secret and is none.
-_ABOUT = re.compile(
-    rb"(?i)(?:name|id|ids|file|filename|path|dir|type|types|header|field|len|length|size|count|limit|expir\w*"
-    rb"|ttl|url|uri|endpoint|host|policy|min|max|hint|label|prompt|error|errors|valid\w*|required?|enabled?|disabled?"
-    rb"|algorithm|alg|method|ref|arn|version|budget|usage|usages|regex|pattern|status|provider|manager|input|output"
-    rb"|index|prefix|suffix|strength|rotation|date|time|at|age|format|mode|text|message|msg|description|placeholder"
-    rb"|confirm\w*|reset|forgot|change|update|show|hide|toggle|visible|strategy|class|style|keyword|icon|button|form|page"
-    rb"|schema|kind|scope|scopes|audience|issuer|source|store|storage|location|permission\w*|rate|cost|price|window"
-    rb"|used|total|remaining|cached|reasoning|completion|tokenizer|ring|board|words?|stroke|map|set|list|exists?"
-    rb"|management|service|client|server|handler|helper|util\w*|factory|builder|event|action|reducer|state|props?"
-    rb"|public|publishable|pub|anon|site|sitekey|integrity|checksum|sha\d*|md5|digest|fingerprint|etag|hash|hashes|hasher)"
+_ABOUT = frozenset(
+    b"arg args fn func through context encode decode strip lower upper get format replace"
+    b" split startswith endswith match test includes name names id ids file filename path"
+    b" dir type types header field len length size count limit ttl url uri endpoint host"
+    b" policy min max hint label prompt error errors require required enable enabled"
+    b" disable disabled algorithm alg method ref arn version budget usage usages regex"
+    b" pattern status provider manager input output index prefix suffix strength rotation"
+    b" date time at age format mode text message msg description placeholder reset forgot"
+    b" change update show hide toggle visible strategy class style keyword icon button form"
+    b" page schema kind scope scopes audience issuer source store storage location rate"
+    b" cost price window used total remaining cached reasoning completion tokenizer ring"
+    b" board word words stroke map set list exist exists management service client server"
+    b" handler helper factory builder event action reducer state prop props public"
+    b" publishable pub anon site sitekey integrity checksum sha sha1 sha256 sha512 md5"
+    b" digest fingerprint etag hash hashes hasher".split()
 )
+_ABOUT_BEGINS = (b"expir", b"valid", b"confirm", b"permission", b"util")
 # Words for a secret, and other values that say nothing.
 _COMMON = frozenset(
-    b"password passwd pass pwd passwort kennwort contrasena clave senha secret secrets token tokens"
-    b" key keys apikey api_key auth credentials credential none null nil nan true false yes no on off"
-    b" undefined unknown empty default required optional string str int integer bytes number bool"
-    b" boolean object any text hidden input optional[str] admin root user username test testing"
-    b" tester foo bar baz qux foobar value values missing invalid valid incorrect wrong expired env"
-    b" prompt ask always never required. set unset present absent basic bearer digest oauth oauth2"
-    b" postgres mysql redis mongo guest changeit sha256 sha512 md5 base64 utf8 utf-8 hs256 rs256 es256"
-    b" aes256 aes128 bcrypt argon2 scrypt pbkdf2 disabled enabled inherit write read readonly owner"
-    b" mot_de_passe chave contrase\xc3\xb1a parola self this here file stdin masked omitted removed"
-    b" asc desc new old current next previous confirm confirmation reset forgot change update delete".split()
+    b"aws4-hmac-sha256 name identifier password passwd pass pwd passwort kennwort"
+    b" contrasena clave senha secret secrets token tokens key keys apikey api_key auth"
+    b" credentials credential none null nil nan true false yes no on off undefined unknown"
+    b" empty default required optional string str int integer bytes number bool boolean"
+    b" object any text hidden input optional[str] admin root user username test testing"
+    b" tester foo bar baz qux foobar value values missing invalid valid incorrect wrong"
+    b" expired env prompt ask always never required. set unset present absent basic bearer"
+    b" digest oauth oauth2 postgres mysql redis mongo guest changeit sha256 sha512 md5"
+    b" base64 utf8 utf-8 hs256 rs256 es256 aes256 aes128 bcrypt argon2 scrypt pbkdf2"
+    b" disabled enabled inherit write read readonly owner mot_de_passe chave"
+    b" contrase\xc3\xb1a parola self this here file stdin masked omitted removed asc desc"
+    b" new old current next previous confirm confirmation reset forgot change update delete".split()
 )
 
 
 def not_placeholder(candidate: Candidate, _: str) -> bool:
     """Not what stands in for a value in documentation."""
-    return len(set(candidate.value)) > 3 and not _STANDS_IN.search(candidate.value)
+    value = candidate.value[:512]
+    return len(set(value)) > 3 and not _STANDS_IN.search(value)
 
 
 def random(candidate: Candidate, _: str) -> bool:
@@ -103,7 +116,10 @@ def secret(candidate: Candidate, kind: str) -> bool:
     `kind` says what the place promises, and so how much the value itself must show: see `_KINDS`.
     """
     value = candidate.value
-    return len(value) <= 4096 and _may_name(candidate) and _is_value(value) and _KINDS[kind](value)
+    if kind == "url" and value == b"secret":
+        return True  # what a weak password is, more often than a sample of one
+    value = value.rstrip(b",;:)]}|")
+    return len(value) <= 4096 and _is_value(value) and _KINDS[kind](value) and _may_name(candidate)
 
 
 def _any(value: bytes) -> bool:
@@ -117,21 +133,35 @@ def _literal(value: bytes) -> bool:
     return len(value) >= 4 and (_is_made(value, 1) or (value[:1].islower() and len(value) >= 6))
 
 
+def _argument(value: bytes) -> bool:
+    """One of several: names stand there as well."""
+    return len(value) >= 6 and b" " not in value and value.count(b"_") < 2 and _is_made(value, 2)
+
+
 def _bare(value: bytes) -> bool:
     """Could be code: must hold what names do not."""
     return len(value) >= 5 and not _MEMBER.match(value) and _is_made(value, 1)
 
 
 def _made_up(value: bytes) -> bool:
+    if value.isdigit():
+        return len(value) >= 16
     return len(value) >= 8 and b" " not in value and (_is_made(value, 2) or _is_id(value))
 
 
 def _token(value: bytes) -> bool:
+    if value.isdigit():
+        return len(value) >= 16
+    digits = len(_DIGIT.findall(value))
+    if (len(value) < 20 and not digits) or (len(value) < 12 and digits < 3):
+        return False
     return not _MEMBER.match(value) and (_is_random(value) or _is_id(value))
 
 
 def _variable(value: bytes) -> bool:
     """Of an environment: all is a literal there."""
+    if value.isdigit():
+        return len(value) >= 16
     return len(value) >= 8 and (
         _is_made(value, 1) or _is_id(value) or _WORD.match(value) is not None
     )
@@ -139,8 +169,12 @@ def _variable(value: bytes) -> bool:
 
 def _loose(value: bytes) -> bool:
     digits = sum(48 <= c < 58 for c in value)
-    return _is_id(value) or (
-        3 <= digits < len(value) and value.count(b"/") < 3 and _is_random(value)
+    if _is_id(value) or (digits == len(value) and digits >= 20):
+        return True
+    return (
+        (digits >= 3 or (len(value) >= 20 and value.isalnum()))
+        and value.count(b"/") < 3
+        and _is_random(value)
     )
 
 
@@ -159,7 +193,9 @@ def _query(value: bytes) -> bool:
 
 
 def _header(value: bytes) -> bool:
-    return _is_random(value) or _is_id(value) or (len(value) >= 12 and _is_made(value, 1))
+    if _MEMBER.match(value):
+        return False
+    return _is_random(value) or _is_id(value) or (len(value) >= 16 and _is_made(value, 3))
 
 
 def _option(value: bytes) -> bool:
@@ -171,6 +207,8 @@ def _pair(value: bytes) -> bool:
 
 
 def _prose(value: bytes) -> bool:
+    if value.startswith(b"_") or (_MEMBER.match(value) and not re.search(rb"\d\d", value)):
+        return False
     return _is_made(value, 1) and len(value) >= 6
 
 
@@ -186,6 +224,7 @@ def _worded(value: bytes) -> bool:
 _KINDS = {
     "any": _any,
     "literal": _literal,
+    "argument": _argument,
     "bare": _bare,
     "made": _made_up,
     "token": _token,
@@ -199,6 +238,7 @@ _KINDS = {
     "prose": _prose,
     "worded": _worded,
 }
+_DIGIT = re.compile(rb"\d")
 _WORD = re.compile(rb"[a-z]{12,}$")
 
 
@@ -224,6 +264,14 @@ _KEY_WORD = re.compile(
 )
 
 
+def key_body(candidate: Candidate, _: str) -> bool:
+    """Holds a line of what a private key is made of."""
+    return _KEY_LINE.search(candidate.value) is not None
+
+
+_KEY_LINE = re.compile(rb"[A-Za-z0-9+/]{32}")
+
+
 def length(candidate: Candidate, least: str) -> bool:
     """At least so many bytes."""
     return len(candidate.value) >= int(least)
@@ -234,7 +282,7 @@ def key_size(candidate: Candidate, sizes: str) -> bool:
     return str(len(candidate.value)) in sizes.split(",")
 
 
-def basic(candidate: Candidate, _: str) -> bool:
+def basic(candidate: Candidate, _argument: str) -> bool:
     """Base64 of a user name, a colon and a password."""
     try:
         text = base64.b64decode(candidate.value + b"=" * (-len(candidate.value) % 4), validate=True)
@@ -242,18 +290,21 @@ def basic(candidate: Candidate, _: str) -> bool:
     except (binascii.Error, UnicodeDecodeError):
         return False
     _, colon, password = text.partition(b":")
-    return bool(colon and password) and text.isascii() and text.decode().isprintable()
+    return bool(colon and password) and text.decode().isprintable()
 
 
 def seed_phrase(candidate: Candidate, _: str) -> bool:
     """Twelve to twenty-four words of one of the word lists of BIP-39."""
-    words = candidate.value.decode("utf-8", "replace").lower().split()
-    return len(words) % 3 == 0 and any(set(words) <= known for known in _word_lists())
+    text = unicodedata.normalize("NFKD", candidate.value.decode("utf-8", "replace")).lower()
+    words = text.replace(",", " ").split()
+    # In the order of the alphabet they are a part of the list.
+    listed = sum(a > b for a, b in pairwise(words)) < 3
+    return not listed and any(known.issuperset(words) for known in _word_lists())
 
 
 @cache
 def _word_lists() -> tuple[frozenset[str], ...]:
-    from mnemonic import Mnemonic  # reads its lists: only when a candidate needs them
+    from mnemonic import Mnemonic  # noqa: PLC0415 - slow: only when a candidate needs its lists
 
     latin = ("english", "spanish", "portuguese", "french", "italian", "czech")
     return tuple(frozenset(Mnemonic(language).wordlist) for language in latin)
@@ -265,52 +316,81 @@ def _may_name(candidate: Candidate) -> bool:
     if not key:
         return True
     start = candidate.text.rfind(key, max(candidate.start - len(key) - 80, 0), candidate.start)
-    before = _BEFORE.search(candidate.text, max(start - 40, 0), max(start, 0))
-    words = _PIECE.findall((before[0] if before else b"") + key)
-    lowered = [w.lower() for w in words]
-    if any(_ABOUT.fullmatch(w) for w in _tail(lowered)) or (lowered and lowered[0] in _LEADS):
+    before = _BEFORE.search(candidate.text[max(start - 40, 0) : max(start, 0)])
+    if candidate.text[start - 1 : start] == b":" == candidate.text[candidate.start - 1 :][:1]:
+        return False  # a part of a name with colons
+    return _names_secret((before[0] if before else b"") + key[:80])
+
+
+@lru_cache(4096)
+def _names_secret(name: bytes) -> bool:
+    words = [word.lower() for word in _PIECE.findall(name)]
+    if words and (words[0] in _LEADS or (len(words) == 1 and words[0] in _NO_KEYS)):
+        return False
+    if any(word in _ABOUT or word.startswith(_ABOUT_BEGINS) for word in _tail(words)):
         return False
     return not any(
-        word == b"key" and lowered[at - 1] in _OTHER_KEYS for at, word in enumerate(lowered) if at
+        (word == b"key" and words[at - 1] in _OTHER_KEYS)
+        or (word == b"token" and words[at - 1] in _OTHER_TOKENS)
+        for at, word in enumerate(words)
+        if at
     )
 
 
 # Keys that lock nothing.
 _OTHER_KEYS = frozenset(
-    b"cache public partition sort primary foreign idempotency dedup dedupe unique group row object s3"
-    b" publishable anon site react tab lookup index map json dict registry hot arrow shortcut message"
-    b" translation i18n event query mutation storage record db column field sha hash header routing"
-    b" request response build commit session conversation thread prompt tool file turbo nx item node"
-    b" composite natural surrogate range order list entity config property attribute on not no any".split()
+    b"cache public partition sort primary foreign idempotency dedup dedupe unique group"
+    b" row object s3 3 publishable anon site react tab lookup index map json dict registry"
+    b" hot arrow shortcut message translation i18n event query mutation storage record db"
+    b" column field sha hash header routing request response build commit session"
+    b" conversation thread prompt tool file turbo nx item node composite natural surrogate"
+    b" range order list entity config property attribute on not no any".split()
+)
+# Tokens that open nothing: where a list goes on, or which try of a request it is.
+_OTHER_TOKENS = frozenset(
+    b"next starting start change idempotency page paging pagination continuation continue resume"
+    b" sync request sequence cancellation cancel punctuation operator end eos bos pad stop".split()
 )
 _BEFORE = re.compile(rb"[A-Za-z0-9_.-]*\Z")
+_NO_KEYS = frozenset(
+    b"monkey turkey hockey donkey jockey whiskey hotkey bypass compass trespass".split()
+)
 _LEADS = frozenset(
     b"max min num total public publishable has is no reset forgot show hide toggle".split()
 )
 _HEADS = re.compile(
-    rb"(?i)pass\w*|pwd|psw|secret\w*|token|key|auth|clave|senha|kennwort|credential\w*|jwt|pat|chave|clef?|segredo|segreto"
+    rb"(?i)pass\w*|pwd|psw|secret\w*|token|key|auth|clave|senha|kennwort|credential\w*|jwt|pat"
+    rb"|chave|clef?|segredo|segreto"
 )
 
 
 def _tail(words: list[bytes]) -> list[bytes]:
-    """The words behind the first that means a secret."""
-    for at, word in enumerate(words):
-        if _HEADS.fullmatch(word):
+    """The words behind the last that means a secret."""
+    for at in range(len(words) - 1, -1, -1):
+        if _HEADS.fullmatch(words[at]):
             return words[at + 1 :]
     return []
 
 
+@lru_cache(4096)
 def _is_value(value: bytes) -> bool:
-    lowered = value.lower()
     return (
         len(set(value)) > 2
-        and lowered not in _COMMON
-        and not _REFERENCE.match(value)
+        and value.strip(b" ,;.:!?").lower() not in _COMMON
+        and (not _REFERENCE.match(value) or _is_dollared(value))
+        and not _COLOUR.match(value)
+        and not _CAPITALS.match(value)
         and not _STANDS_IN.search(value)
         and not _PATH.match(value)
         and not _FILE.match(value)
         and not _URL.match(value)
     )
+
+
+def _is_dollared(value: bytes) -> bool:
+    """Begins with a dollar sign as a variable does, and is none by its letters."""
+    name = value[1:]
+    return value[:1] == b"$" and name.isalnum() and not name.isupper() and _is_random(name)
 
 
 def _is_made(value: bytes, digits: int) -> bool:
@@ -328,22 +408,31 @@ _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") | 
 )
 
 
+@lru_cache(4096)  # the rules and the views of a text ask for the same values again and again
 def _is_random(value: bytes) -> bool:
     if len(value) < 8 or _NUMBER.match(value) or _DATED.search(value) or _UUID.match(value):
         return False
+    value = value[:80]
     pieces = _PIECE.findall(value)
+    alnum = sum(map(len, pieces))
+    if alnum < 8:
+        return False
+    digits = len(value) - len(value.translate(None, b"0123456789"))
+    if not digits and (b"_" in value or b"." in value):
+        return False
     pairs = common = 0
     for piece in pieces:
         if piece[0] > 57:
             lowered = piece.lower()
             pairs += len(piece) - 1
             common += sum(lowered[n : n + 2] in _PAIRS for n in range(len(piece) - 1))
-    alnum = sum(map(len, pieces))
-    if alnum < 8:
-        return False
-    if sum(48 <= c < 58 for c in value) * 4 >= alnum and len(pieces) > 4:
-        return True
-    # Random letters make short pieces, and a fifth to a third of their pairs are common ones.
+    if digits * 4 >= alnum and len(pieces) > 4:
+        return pairs < 10 or common * 100 < pairs * 65
+    # Of the pairs in words three quarters are common ones, of random pairs a fifth.
     if len(pieces) * 3.2 >= alnum and len(pieces) > 3:
-        return pairs < 8 or common * 10 < pairs * 7
-    return pairs >= 8 and common * 100 < pairs * 52
+        return common * 100 < pairs * (60 if digits else 45) or (pairs < 8 and digits > 0)
+    if digits >= 6 and alnum >= 12:
+        return digits < alnum and common * 100 < pairs * 45
+    if not digits:
+        return pairs >= 10 and common * 4 <= pairs and (len(pieces) == 1 or alnum > 24)
+    return pairs >= 8 and common * 100 < pairs * 45

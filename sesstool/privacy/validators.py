@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 
-from sesstool.privacy import secret_checks
+from sesstool.privacy import personal_checks, secret_checks
 from sesstool.privacy.candidate import Candidate
 
 Check = Callable[[Candidate, str], bool]
@@ -32,6 +32,7 @@ CHECKS: dict[str, Check] = {
     "digits": secret_checks.digits,
     "drawn": secret_checks.drawn,
     "entropy": _entropy,
+    "key-body": secret_checks.key_body,
     "key-size": secret_checks.key_size,
     "key-word": secret_checks.key_word,
     "length": secret_checks.length,
@@ -39,4 +40,5 @@ CHECKS: dict[str, Check] = {
     "random": secret_checks.random,
     "secret": secret_checks.secret,
     "seed-phrase": secret_checks.seed_phrase,
+    **personal_checks.CHECKS,
 }
