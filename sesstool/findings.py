@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -94,7 +95,8 @@ class FileReport:
     """What the checks said about one session file.
 
     `format` is the name of the format, `detected` why it was taken for it. `size` counts
-    bytes, `records` the records that could be read. Findings are in order of place.
+    bytes, `records` the records that could be read. Findings are in order of place; there can be
+    too many of them to be held in memory.
     """
 
     path: str
@@ -102,7 +104,7 @@ class FileReport:
     detected: str
     size: int
     records: int
-    findings: tuple[Finding, ...] = ()
+    findings: Sequence[Finding] = ()
 
     def count(self, severity: Severity) -> int:
         """How many findings have this severity."""

@@ -11,7 +11,7 @@ from sesstool.formats.schemas import schema_text
 from tests.conftest import asks, jsonl, said
 
 TORN = b'{"role":"tool","tool_call_id":"c1","cont'
-OUTPUTS = ["finding", "findings", "plan", "repair", "resume"]
+OUTPUTS = ["finding", "findings", "plan", "redaction", "repair", "resume"]
 
 
 @pytest.fixture

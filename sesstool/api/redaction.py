@@ -6,24 +6,28 @@ puts it in the place of the sessions, or into a folder.
 
 from __future__ import annotations
 
+import os
+import resource
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from os.path import commonpath
 from pathlib import Path
 from typing import Self
 
 from sesstool import __version__, api
 from sesstool.checks import privacy as rules
 from sesstool.checks.privacy import Where
-from sesstool.errors import NotASessionError, ResidueError, UsageError
+from sesstool.errors import NotASessionError, ResidueError, SesstoolError, UsageError
 from sesstool.findings import Finding
-from sesstool.formats.base import Format
+from sesstool.formats.base import Format, SideFile
 from sesstool.model.session import open_session
 from sesstool.privacy import ruleset
-from sesstool.privacy.redactor import Choice, Redactor, Spot, Summary, Text
+from sesstool.privacy.redactor import Choice, Redactor, Spot, Summary, Text, chosen
 from sesstool.privacy.standin import StandIns
+from sesstool.privacy.tally import Spotted, Tally, length_class
 from sesstool.privacy.verify import verify
 from sesstool.records import transact
 from sesstool.records.edits import Edit, EditSet
@@ -33,17 +37,21 @@ from sesstool.records.source import FileSource, Fingerprint, compress, fingerpri
 from sesstool.records.transact import Applied
 from sesstool.records.write import create
 
-__all__ = ["Choice", "Redacted", "Redaction", "publish", "redact"]
+__all__ = ["Choice", "Redacted", "Redaction", "about", "copies", "publish", "redact"]
 
-Told = Callable[[Path | str, Finding], None]
+Told = Callable[["Redacted", Finding], None]
 _WHOLE = 64 << 20
+# One address leads to a name, that to another address; nobody has many links of that kind.
+_ROUNDS = 8
 
 
 @dataclass(slots=True)
 class Redacted:
     """One file of a set: where it is, what it holds, what came of it and where a copy goes.
 
-    `name` is the path of a copy below the folder of copies. `before` is None for piped input.
+    `name` is the path of a copy below the folder of copies, `shown` the path in findings and
+    messages, `reported` that below the folder of all files in reports; all are without values,
+    but for what the user gave. `before` is None for piped input.
     """
 
     path: Path | str
@@ -51,7 +59,10 @@ class Redacted:
     before: Fingerprint | None
     result: FileSource | None = None
     summary: Summary = field(default_factory=Summary)
+    tally: Tally = field(default_factory=Tally)
     name: Path = Path()
+    shown: str = ""
+    reported: str = ""
 
     @property
     def changed(self) -> bool:
@@ -63,12 +74,17 @@ class Redacted:
 class Redaction:
     """A set of files and what came of them; closes them on leaving the block.
 
-    `values` counts the different values that were found in the set.
+    `values` counts the different values that were found in the set. `rules` is how many rules
+    looked for them, `digest` the name of that set of rules. `keyed` says whether stand-ins are
+    the same in other runs with the key.
     """
 
     choice: Choice
     files: list[Redacted]
     values: int = 0
+    rules: int = 0
+    digest: str = ""
+    keyed: bool = False
     stack: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -87,27 +103,39 @@ def redact(
     key: bytes = b"",
     format_name: str = "",
     told: Told | None = None,
+    given: Iterable[Path | str] = (),
 ) -> Redaction:
     """Take the values out of a set of sessions and their side files; nothing is written yet.
 
-    `told` hears of each finding with its path. Raises InputError, NotASessionError, and
-    ResidueError where what came of it did not pass its verification.
+    `told` hears of each finding, file by file. `given` are the paths that the user named, where
+    `paths` were found below them: only what they gave is shown as it is. Raises InputError,
+    NotASessionError, and ResidueError where what came of it did not pass its verification.
     """
-    redaction = Redaction(choice, [])
+    paths = list(paths)
+    shipped = ruleset.shipped()
+    redaction = Redaction(choice, [], digest=ruleset.digest(shipped), keyed=bool(key))
     with ExitStack() as stack:
-        redaction.files = [_opened(p, stack, format_name) for p in _set(paths, format_name)]
-        redactor = Redactor(ruleset.shipped(), StandIns(key, choice.style), choice)
-        for file in redaction.files:
-            redactor.learn(file.text)
-        for file in redaction.files:
-            file.result, file.summary = redactor.rewrite(file.text, partial(_tell, told, file))
-            stack.enter_context(file.result)
-            _judge(choice, file, redactor)
-            if told is not None:
-                for finding in _about(file):
-                    told(file.path, finding)
+        items = list(_set(paths, format_name))
+        _allow_open(2 * len(items))
+        redaction.files = [_opened(item, stack, format_name) for item in items]
+        redactor = Redactor(shipped, StandIns(key, choice.style), choice, key)
+        redaction.rules = 0 if choice.only_subject else len(chosen(shipped, choice.detectors))
+        for _ in range(_ROUNDS):
+            for file in redaction.files:
+                redactor.learn(file.text)
+            if not redactor.settle():
+                break
+        _name(redaction.files, redactor, [str(path) for path in given or paths])
+        with _named(redaction.files):
+            for file in redaction.files:
+                told_here = partial(_tell, told, redactor, file)
+                file.result, file.summary = redactor.rewrite(file.text, told_here)
+                stack.enter_context(file.result)
+                _judge(choice, file, redactor)
+                if told is not None:
+                    for finding in about(file):
+                        told(file, finding)
         redaction.values = len(redactor.values)
-        _name_copies(redaction.files, redactor)
         redaction.stack = stack.pop_all()
     return redaction
 
@@ -124,7 +152,13 @@ def publish(
 
     Raises StalePlanError, LiveSessionError and WriteError; the file is then as before.
     """
-    done: list[Applied] = []
+    with _named(redaction.files):
+        return list(_published(redaction, folder, force, ignore_live, state))
+
+
+def _published(
+    redaction: Redaction, folder: Path | None, force: bool, ignore_live: bool, state: Path | None
+) -> Iterator[Applied]:
     for file in redaction.files:
         assert file.result is not None
         chunks = compress(file.result.chunks(), file.result.codec)
@@ -133,7 +167,7 @@ def publish(
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             create(target, chunks, force=force)
         elif file.changed and isinstance(file.path, Path) and file.before is not None:
-            applied = transact.rewrite_file(
+            yield transact.rewrite_file(
                 file.path,
                 file.before,
                 chunks,
@@ -144,8 +178,14 @@ def publish(
                 recent_seconds=api.recent(file.path),
                 writer=api.writer,
             )
-            done += [applied, *_followed(file, ignore_live=ignore_live, state=state)]
-    return done
+            yield from _followed(file, ignore_live=ignore_live, state=state)
+
+
+def copies(file: Redacted) -> Iterator[SideFile]:
+    """Files in which the agent has what a session holds as well, and which are left alone."""
+    if file.text.form is not None and isinstance(file.path, Path):
+        yield from file.text.form.drawn(file.path)
+        yield from file.text.form.others(file.path)
 
 
 def _followed(file: Redacted, *, ignore_live: bool, state: Path | None) -> list[Applied]:
@@ -227,29 +267,38 @@ def _judge(choice: Choice, file: Redacted, redactor: Redactor) -> None:
         file.text.lines(),
         after.lines(),
         file.text.form,
-        redactor.values,
+        redactor.left(file.text),
         name=str(file.path),
         text=text,
     )
 
 
-def _tell(told: Told | None, file: Redacted, spot: Spot) -> None:
-    if told is None:
-        return
+def _tell(told: Told | None, redactor: Redactor, file: Redacted, spot: Spot) -> None:
     place, rule = spot.place, spot.place.hit.rule
-    where = Where(
-        str(file.path),
+    value = place.hit.value
+    # That a record is JSON goes without saying.
+    views = place.hit.chain[spot.readable and place.hit.chain[:1] == ("json",) :]
+    spotted = Spotted(
         spot.line,
         spot.offset + place.start,
-        spot.offset + place.end,
         place.pointer,
+        place.action,
+        views,
+        length_class(len(value)),
+        redactor.fingerprint(rule.kind, value),
     )
+    file.tally.of(rule).add(spotted)
+    if told is None:
+        return
+    end = spot.offset + place.end
+    where = Where(file.shown, spot.line, spotted.byte, end, place.pointer, spot.column)
     labels = {
         "rule": rule.id,
         "kind": rule.kind,
         "confidence": f"{rule.confidence:g}",
         "action": place.action,
-        "views": ">".join(place.hit.chain),
+        "views": ">".join(views),
+        "value": spotted.fingerprint,
         "rotate": rule.rotate,
     }
     if place.action == "kept":
@@ -258,13 +307,13 @@ def _tell(told: Told | None, file: Redacted, spot: Spot) -> None:
         finding = rules.secret(where, rule.title, **labels)
     else:
         finding = rules.personal_data(where, rule.title, **labels)
-    told(file.path, finding)
+    told(file, finding)
 
 
-def _about(file: Redacted) -> Iterator[Finding]:
+def about(file: Redacted) -> Iterator[Finding]:
     """What is to be said of a file as a whole."""
     summary = file.summary
-    where = Where(str(file.path), 0, 0, 0)
+    where = Where(file.shown, 0, 0, 0)
     if summary.unreadable:
         yield rules.unreadable(where, summary.unreadable)
     if summary.thinking:
@@ -273,15 +322,54 @@ def _about(file: Redacted) -> Iterator[Finding]:
         yield rules.not_inspected(where, summary.blobs, dropped=bool(summary.dropped))
 
 
-def _name_copies(files: list[Redacted], redactor: Redactor) -> None:
-    """Where copies go: as the files lie below the folder that holds them all."""
-    from os.path import commonpath  # noqa: PLC0415
+def _name(files: list[Redacted], redactor: Redactor, given: list[str]) -> None:
+    """Say how files are called in messages and reports, and where copies go.
 
+    Both lie as the files do below the folder that holds them all.
+    """
     paths = [file.path.absolute() for file in files if isinstance(file.path, Path)]
     base = Path(commonpath([path.parent for path in paths])) if paths else Path()
     for file in files:
-        if isinstance(file.path, Path):
-            below = file.path.absolute().relative_to(base).parts
-            file.name = Path(*(redactor.name(part) for part in below))
-        else:
-            file.name = Path("stdin.jsonl")
+        if not isinstance(file.path, Path):
+            file.name, file.shown, file.reported = Path("stdin.jsonl"), str(file.path), "stdin"
+            continue
+        path = file.path.absolute()
+        below = path.relative_to(base)
+        file.name = Path(*(redactor.name(part) for part in below.parts))
+        file.shown = redactor.shown(str(file.path), _shared(file.path, given))
+        whole = len(os.fsencode(base)) + (base != Path(base.anchor))
+        file.reported = os.fsdecode(os.fsencode(redactor.shown(str(path), whole))[whole:])
+
+
+def _shared(path: Path, given: list[str]) -> int:
+    """How many bytes of a path the user gave; a file beside one that was given is half given."""
+    heads = [name for name in given if str(path) == name or Path(name) in path.parents]
+    if not heads:
+        heads = [str(Path(n).parent) for n in given if Path(n).parent in path.parents]
+        heads = [name for name in heads if name != "."]
+    return max((len(os.fsencode(name)) for name in heads), default=0)
+
+
+@contextmanager
+def _named(files: list[Redacted]) -> Iterator[None]:
+    """Have errors call files as the findings do."""
+    try:
+        yield
+    except SesstoolError as error:
+        for file in files:
+            if isinstance(file.path, Path) and file.shown != str(file.path):
+                for name in (os.path.realpath(file.path), str(file.path)):
+                    error.message = error.message.replace(name, file.shown)
+                    error.hint = error.hint.replace(name, file.shown)
+        error.args = (error.message,)
+        raise
+
+
+def _allow_open(files: int) -> None:
+    """Let this process have so many files more open, as far as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = files + 256
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -10,18 +10,19 @@ from sesstool.findings import Applicability, Finding, Fix, Location, Severity
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place in a file: line from 1, byte span, JSON pointer."""
+    """A place in a file: line from 1, byte span, JSON pointer, column in characters from 1."""
 
     path: str
     line: int
     start: int
     end: int
     pointer: str = ""
+    column: int = 1
 
 
 def _finding(code: str, where: Where, message: str, fix: Fix | None, **labels: str) -> Finding:
     found = RULES[code]
-    location = Location(where.path, where.line, 1, where.start, where.end, where.pointer)
+    location = Location(where.path, where.line, where.column, where.start, where.end, where.pointer)
     return Finding(code, found.name, found.severity, message, location, fix, labels=labels)
 
 
@@ -82,8 +83,8 @@ def not_inspected(where: Where, count: int, *, dropped: bool) -> Finding:
         does not resume without.
     Seen: Every session with thinking or pictures.
     """
-    what = "were dropped" if dropped else "are kept, and cannot be inspected"
-    return _finding("P804", where, f"{count} opaque fields {what}", None)
+    what = "dropped" if dropped else "kept, and cannot be inspected"
+    return _finding("P804", where, f"opaque fields {what}: {count}", None)
 
 
 @rule("P805", "unreadable-line", Severity.WARNING)
@@ -97,7 +98,7 @@ def unreadable(where: Where, count: int) -> Finding:
     Seen: One session in a hundred.
     """
     fix = Fix(Applicability.MANUAL, "repair the session, then redact it")
-    return _finding("P805", where, f"{count} lines are no JSON", fix)
+    return _finding("P805", where, f"lines that are no JSON: {count}", fix)
 
 
 @rule("P806", "thinking-removed", Severity.INFORMATION)
@@ -110,4 +111,4 @@ def thinking(where: Where, count: int) -> Finding:
     Repair: The block is removed; a message that would be empty says so instead.
     Seen: Claude Code 63147, 63335.
     """
-    return _finding("P806", where, f"{count} signed thinking blocks go whole", None)
+    return _finding("P806", where, f"signed thinking blocks that go whole: {count}", None)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -10,14 +13,18 @@ import click
 from sesstool.api import redaction as api
 from sesstool.checks.rule import RULES
 from sesstool.cli.common import Common, common, out_stream, worst
-from sesstool.cli.snippets import snippets
+from sesstool.cli.spool import Spool
 from sesstool.cli.streams import found, piped
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError, WriteError
-from sesstool.findings import FileReport, Finding
+from sesstool.findings import FileReport
+from sesstool.privacy import allow as allow_list
+from sesstool.privacy.names import load_terms
 from sesstool.privacy.standin import load_key
+from sesstool.records.write import create
 from sesstool.report import REPORTERS
 from sesstool.report.base import Output, Totals, count
+from sesstool.report.grouped import show
 from sesstool.text import quoted
 
 _PROFILES = {
@@ -25,6 +32,8 @@ _PROFILES = {
     "share": "opaque fields are dropped: signatures, ciphertext, pictures; it does not resume "
     "with its thinking",
 }
+
+_FOR_PEOPLE = ("text", "concise")
 
 
 @click.command("redact")
@@ -55,13 +64,47 @@ _PROFILES = {
     help="A file with the key of the stand-ins; without one each run has its own.",
 )
 @click.option(
+    "--terms",
+    type=click.Path(path_type=Path),
+    help="A file with names of yours to take out, one a line, or as [[term]] tables with text, "
+    "kind and whole-word where it ends with .toml.",
+)
+@click.option(
+    "--subject",
+    multiple=True,
+    metavar="VALUE",
+    allow_from_autoenv=False,
+    help="One person to take out, by name, e-mail, user name or phone number, with all that is "
+    "linked to it; give it once for each value that is theirs.",
+)
+@click.option("--only-subject", is_flag=True, help="Take out the subject, and terms, alone.")
+@click.option(
+    "--allow",
+    type=click.Path(path_type=Path),
+    help="A TOML file with what is left alone: [[allow]] tables with value (a keyed hash), rule "
+    "or path. Needs --key for values.",
+)
+@click.option(
+    "--fingerprint",
+    is_flag=True,
+    help="Only print the entries of an allow list for the values on standard input, one a line; "
+    "needs --key.",
+)
+@click.option(
     "--unreadable",
     type=click.Choice(["text", "skip"]),
     default="text",
     show_default=True,
     help="Lines that are no JSON: redact them as text, or leave them.",
 )
-@click.option("--force", is_flag=True, help="Let -o overwrite files.")
+@click.option(
+    "--report",
+    "reports",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Write what was found, without values, to a .json or .html file; may be given twice.",
+)
+@click.option("--force", is_flag=True, help="Let -o and --report overwrite files.")
 @click.option("--ignore-live", is_flag=True, help="Write even while a writer has it open.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even where there is something to do.")
 @format_option
@@ -77,7 +120,13 @@ def command(
     detectors: str,
     style: str,
     key: Path | None,
+    terms: Path | None,
+    subject: tuple[str, ...],
+    only_subject: bool,
+    allow: Path | None,
+    fingerprint: bool,
     unreadable: str,
+    reports: tuple[Path, ...],
     force: bool,
     ignore_live: bool,
     exit_zero: bool,
@@ -88,44 +137,82 @@ def command(
     Without --write and -o it only reports; no value is ever printed. -o FILE or FOLDER makes
     copies.
     """
+    secret_key = load_key(key) if key else b""
+    if fingerprint:
+        return _print_entries(paths, secret_key)
+    if only_subject and not subject:
+        raise UsageError("--only-subject is of no use without --subject", hint="name the person")
     _refuse(shared, paths, write=write, in_place=in_place, dry_run=dry_run, check=check)
+    _refuse_reports(reports, force=force)
     chosen = profile or ("share" if shared.output is not None else "resume")
     choice = api.Choice(
         profile=chosen,
         style=style,
         unreadable=unreadable,
         detectors=tuple(filter(None, (part.strip() for part in detectors.split(",")))),
+        terms=load_terms(terms) if terms else (),
+        subject=subject,
+        only_subject=only_subject,
+        allow=_allowed(allow, secret_key) if allow else (),
     )
-    secret_key = load_key(key) if key else b""
     if write and not yes:
         _ask(shared)
     codes = [0]
     targets = list(found(shared, paths or piped(), codes))
-    told: dict[str, list[Finding]] = {}
-
-    def tell(path: Path | str, finding: Finding) -> None:
-        told.setdefault(str(path), []).append(finding)
-
     if not targets:
         return worst(codes)
-    piped_out = str(shared.output) == "-"
-    if shared.output_format in ("text", "concise") and not piped_out:
-        out_stream().write(f"profile {chosen}: {_PROFILES[chosen]}\n".encode())
-    with api.redact(
-        targets, choice, key=secret_key, format_name=format_name or "", told=tell
-    ) as redaction:
-        if not check and not piped_out:
-            _show(shared, redaction, told)
-        if piped_out:
-            _pour(redaction)
-        elif shared.output is not None:
-            _copies(shared, redaction, force=force)
-        elif write:
-            api.publish(redaction, ignore_live=ignore_live)
-        _say(shared, redaction, write=write, paths=paths)
-        if any(file.changed for file in redaction.files) and not write and not shared.output:
+    poured = str(shared.output) == "-"
+    said = f"profile {chosen}: {_PROFILES[chosen]}"
+    if poured:
+        shared.note(said)
+    elif shared.output_format in _FOR_PEOPLE and not check:
+        _line(said)
+    with (
+        Spool() as spool,
+        api.redact(
+            targets,
+            choice,
+            key=secret_key,
+            format_name=format_name or "",
+            told=spool.add if _lists(shared) and not check and not poured else None,
+            given=paths,
+        ) as redaction,
+    ):
+        if poured and len(redaction.files) > 1:
+            raise UsageError("-o - takes one file, and these are several", hint="name a folder")
+        if check:
+            _line(_verdict(redaction))
+        elif not poured:
+            _show(shared, redaction, spool)
+        done = "in place" if write else "copies" if shared.output is not None else "preview"
+        with _reported(redaction, done, reports, force=force):
+            if poured:
+                _pour(redaction)
+            elif shared.output is not None:
+                _copies(shared, redaction, force=force)
+            elif write:
+                api.publish(redaction, ignore_live=ignore_live)
+        if not check:
+            _say(shared, redaction, write=write, paths=paths)
+        for report in reports:
+            shared.note(f"report: {report}")
+        if not write and shared.output is None and any(map(_something, redaction.files)):
             codes.append(0 if exit_zero else 1)
     return worst(codes)
+
+
+def _something(file: api.Redacted) -> bool:
+    """Whether there is anything to do, or a value that cannot be taken out."""
+    return file.changed or bool(file.summary.kept)
+
+
+def _lists(shared: Common) -> bool:
+    """Whether each place is shown, and not only counted."""
+    return shared.output_format != "text" or shared.verbosity > 1
+
+
+def _line(text: str) -> None:
+    out_stream().write(f"{text}\n".encode())
 
 
 def _refuse(
@@ -151,6 +238,32 @@ def _refuse(
         raise UsageError("standard input cannot be redacted in place", hint="use -o FILE")
 
 
+def _allowed(path: Path, key: bytes) -> tuple[allow_list.Entry, ...]:
+    entries = allow_list.load(path)
+    if not key and any(entry.value for entry in entries):
+        raise UsageError(
+            f"the values in {path} can only be told with the key they were hashed with",
+            hint="give it with --key",
+        )
+    return entries
+
+
+def _print_entries(paths: tuple[str, ...], key: bytes) -> int:
+    """Print the entries of an allow list for the values on standard input."""
+    if paths or sys.stdin.isatty():
+        raise UsageError(
+            "--fingerprint reads values from standard input, one a line, and no session",
+            hint="sesstool redact --key KEYFILE --fingerprint < VALUES >> allow.toml",
+        )
+    if not key:
+        raise UsageError(
+            "an allow list holds keyed hashes, and there is no key", hint="give one with --key"
+        )
+    values = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").splitlines()
+    out_stream().writelines(line.encode() for line in allow_list.listed(values, key))
+    return 0
+
+
 def _ask(shared: Common) -> None:
     """Have a person agree that no plain copy is kept."""
     if shared.no_input or not sys.stdin.isatty():
@@ -165,18 +278,65 @@ def _ask(shared: Common) -> None:
     )
 
 
-def _show(shared: Common, redaction: api.Redaction, told: dict[str, list[Finding]]) -> None:
+def _refuse_reports(reports: tuple[Path, ...], *, force: bool) -> None:
+    """Refuse before the work what would fail after it."""
+    for report in reports:
+        if report.suffix.lower() not in (".json", ".html"):
+            raise UsageError(
+                f"the report {report} is neither .json nor .html",
+                hint="its name says which of them it is to be",
+            )
+        if report.exists() and not force:
+            raise WriteError(
+                f"cannot write {report}: it exists already",
+                hint="choose another name, or add --force",
+            )
+
+
+@contextmanager
+def _reported(
+    redaction: api.Redaction, done: str, reports: tuple[Path, ...], *, force: bool
+) -> Iterator[None]:
+    """Write the reports, and take them back where what they tell of then fails.
+
+    They come first: what was taken out in place cannot be reported on later.
+    """
+    from sesstool.report.redaction import document, page  # noqa: PLC0415 - few runs need it
+
+    written: list[Path] = []
+    try:
+        if reports:
+            content = document(redaction, done)
+        for report in reports:
+            html = report.suffix.lower() == ".html"
+            text = page(content) if html else json.dumps(content, indent=1) + "\n"
+            create(report, [text.encode()], force=force)
+            written.append(report)
+        yield
+    except BaseException:
+        for report in written:
+            report.unlink(missing_ok=True)
+        raise
+
+
+def _show(shared: Common, redaction: api.Redaction, spool: Spool) -> None:
+    """The findings of each file, in the format that was asked for."""
     totals = Totals()
     output = Output(out_stream(), shared.note, RULES, shared.colored(sys.stdout))
-    reporter = REPORTERS[shared.output_format](output)
+    if shared.output_format == "text":
+        for file in redaction.files:
+            show(output, file, list(api.about(file)), places=shared.verbosity > 1)
+        if shared.verbosity < 2:
+            return
+    name = "concise" if shared.output_format == "text" else shared.output_format
+    reporter = REPORTERS[name](output)
     for file in redaction.files:
         form = file.text.form
         size, lines = file.text.source.size, file.summary.lines
-        found_here = tuple(told.get(str(file.path), ()))
-        name = form.name if form else ""
-        report = FileReport(str(file.path), name, "", size, lines, found_here)
+        found_here = spool.of(file)
+        report = FileReport(file.shown, form.name if form else "", "", size, lines, found_here)
         totals.add(report)
-        reporter.file(report, snippets(file.path))
+        reporter.file(report, lambda _: None)
     reporter.close(totals)
 
 
@@ -192,25 +352,39 @@ def _copies(shared: Common, redaction: api.Redaction, *, force: bool) -> None:
 
 
 def _pour(redaction: api.Redaction) -> None:
-    if len(redaction.files) > 1:
-        raise UsageError("-o - takes one file, and these are several", hint="name a folder")
     result = redaction.files[0].result
     assert result is not None
     out_stream().writelines(result.chunks())
 
 
+def _verdict(redaction: api.Redaction) -> str:
+    """All of it in one line, for CI."""
+    files = count(len(redaction.files), "file")
+    places = sum(found.places for file in redaction.files for found in file.tally.ranked())
+    values = count(redaction.values, "value")
+    holding = sum(map(_something, redaction.files))
+    told = f"{count(places, 'place')}, {values} in {holding} of {files}" if places else files
+    found_ = "found" if holding else "nothing found"
+    return f"{found_}: {told}, profile {redaction.choice.profile}"
+
+
 def _say(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[str, ...]) -> None:
     """The summary on stderr, and the next step."""
     places = sum(sum(file.summary.rules.values()) for file in redaction.files)
+    kept = sum(sum(file.summary.kept.values()) for file in redaction.files)
     done = "replaced" if write or shared.output else "to replace"
     files = sum(file.changed for file in redaction.files)
-    if not places:
+    if not places and not kept:
         shared.note(f"{count(len(redaction.files), 'file')}: nothing found")
         return
     values = count(redaction.values, "value")
     shared.note(f"{count(places, 'place')} {done} in {count(files, 'file')}; {values}")
+    if kept:
+        shared.note(f"{count(kept, 'place')} kept, in fields that must stay: see P803")
     if write:
         shared.note("no plain copy is kept; revoke secrets that were in the sessions")
+    elif shared.output is None and "-" in (paths or ("-",)):
+        shared.note("next: sesstool redact -o FILE, with the same input")
     elif shared.output is None:
         names = " ".join(quoted(path) for path in paths)
         shared.note(f"next: sesstool redact -o FOLDER {names}")

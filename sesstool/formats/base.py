@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -275,6 +275,10 @@ class Format(ABC):
         """The indexes and caches that the agent has drawn from this file."""
         return ()
 
+    def others(self, path: Path) -> Iterable[SideFile]:
+        """The agent's files that repeat what this and other sessions hold, such as a history."""
+        return ()
+
     def parts(self, path: Path) -> Iterable[Path]:
         """The other files that belong to this session alone: subagents, outputs, metadata."""
         return ()
@@ -294,6 +298,13 @@ class Format(ABC):
     def empty_is_sound(self, path: Path) -> bool:
         """Whether the agent itself leaves files of this name empty."""
         return False
+
+
+def present(home: Path, names: Mapping[str, str]) -> Iterator[SideFile]:
+    """Those of an agent's files, with what each holds, that are there."""
+    for name, what in names.items():
+        if (home / name).exists():
+            yield SideFile(home / name, what)
 
 
 def fields_of(frozen: str, opaque: str, *holders: str) -> dict[str, Field]:

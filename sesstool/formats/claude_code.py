@@ -28,6 +28,7 @@ from sesstool.formats.base import (
     blocks,
     fields_of,
     mapping,
+    present,
     share,
     text,
 )
@@ -300,6 +301,19 @@ class ClaudeCode(Format):
         if index.is_file() and self.home(path):
             fate = "versions before 2.1.30 list the session as it was until they write to it"
             yield SideFile(index, f"{fate}; newer ones do not read it")
+
+    def others(self, path: Path) -> Iterable[SideFile]:
+        """See `Format.others`."""
+        home = self.home(path)
+        if home is not None:
+            yield from present(
+                home,
+                {
+                    "history.jsonl": "the prompts of all sessions",
+                    "paste-cache": "what was pasted into prompts",
+                    "plans": "the plans that were made",
+                },
+            )
 
     def parts(self, path: Path) -> Iterable[Path]:
         """See `Format.parts`."""

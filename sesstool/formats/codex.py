@@ -25,6 +25,7 @@ from sesstool.formats.base import (
     blocks,
     fields_of,
     mapping,
+    present,
     share,
     text,
 )
@@ -198,6 +199,12 @@ class Codex(Format):
             for name in ("state_*.sqlite", "thread_history_*.sqlite"):
                 for database in sorted(home.glob(name)):
                     yield SideFile(database, "Codex resumes from the rollout, not from there")
+
+    def others(self, path: Path) -> Iterable[SideFile]:
+        """See `Format.others`."""
+        home = self.home(path)
+        if home is not None:
+            yield from present(home, {"history.jsonl": "the prompts of all sessions"})
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sesstool.formats.base import Field
-from sesstool.records.jsonspan import join
+from sesstool.formats.base import Field, Format
+from sesstool.formats.schemas import keywords, schema_text
 
 _TOKEN = re.compile(
     rb'"(?P<string>[^"\\]*+(?:\\.[^"\\]*+)*+)"|(?P<mark>[{}\[\],])|(?P<number>-?[0-9][0-9.eE+-]*+)',
@@ -30,11 +31,6 @@ class Leaf(NamedTuple):
     path: tuple[str | int, ...]
     kind: str
     owner: int
-
-    @property
-    def pointer(self) -> str:
-        """Its RFC 6901 JSON pointer."""
-        return join(*self.path)
 
 
 def leaves(raw: bytes) -> Iterator[Leaf]:
@@ -68,29 +64,48 @@ def leaves(raw: bytes) -> Iterator[Leaf]:
             owners.pop()
 
 
+def _own_keys(form: Format) -> frozenset[str]:
+    """The keys that a format's schema and table name."""
+    named = {part for name in form.fields for part in name.split(".")}
+    if form.schema:
+        schema = json.loads(schema_text(form.schema))
+        named |= {key for word, value in keywords(schema) if word == "properties" for key in value}
+    return frozenset(named - {"**"})
+
+
 def _key(raw: bytes) -> str:
     text = raw.decode("utf-8", "surrogateescape")
     if "\\" not in text:
         return text
-    import json  # noqa: PLC0415 - keys with escapes are rare
-
     return str(json.loads(f'"{text}"', strict=False))
 
 
 class Policy:
     """What a format says of its fields."""
 
-    def __init__(self, fields: Mapping[str, Field]) -> None:
-        """Take a format's table, see `Format.fields`."""
+    def __init__(self, fields: Mapping[str, Field], keys: frozenset[str] = frozenset()) -> None:
+        """Take a format's table, see `Format.fields`, and the keys that are its own."""
+        self._keys = keys
         self._exact = {k: v for k, v in fields.items() if not k.endswith(_ALL)}
         self._below = {k.removesuffix(_ALL): v for k, v in fields.items() if k.endswith(_ALL)}
         self._known: dict[str, Field] = {}
 
+    @classmethod
+    def of_format(cls, form: Format | None) -> Policy:
+        """The policy of a format; without one all is text."""
+        return cls(form.fields, _own_keys(form)) if form else cls({})
+
+    def key(self, key: str, name: str) -> Field:
+        """What a key is; `name` is its field's. The format's own stay, whatever is found."""
+        own = key in self._keys or self.named(name) is not Field.TEXT
+        return Field.FROZEN if own else Field.TEXT
+
     def of(self, leaf: Leaf, raw: bytes) -> Field:
         """What a leaf is. A field that may be opaque is text where no blob stands in it."""
+        name = ".".join(part for part in leaf.path if type(part) is str)
         if leaf.kind == "key":
-            return Field.TEXT
-        field = self.named(".".join(part for part in leaf.path if type(part) is str))
+            return self.key(str(leaf.path[-1]), name)
+        field = self.named(name)
         if field is Field.OPAQUE and not _BLOB.fullmatch(raw, leaf.start, leaf.end):
             return Field.TEXT
         return field

@@ -7,6 +7,7 @@ the set. What comes of it lies in unlinked temporary files until it has been ver
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -17,12 +18,15 @@ from typing import Any
 from sesstool.errors import UsageError
 from sesstool.formats.base import Field, Format, mapping
 from sesstool.formats.events import Message, ToolCall, ToolResult
+from sesstool.privacy.allow import Allowed, Entry
 from sesstool.privacy.deltas import mended
-from sesstool.privacy.matcher import settled
-from sesstool.privacy.rewrite import Place, Rewriter, Rewritten
+from sesstool.privacy.matcher import Match, settled
+from sesstool.privacy.names import Names, Subject, Term
+from sesstool.privacy.people import People
+from sesstool.privacy.rewrite import Place, Rewriter, Rewritten, overlaps
 from sesstool.privacy.ruleset import Rule
-from sesstool.privacy.scan import Scanner
-from sesstool.privacy.standin import StandIns
+from sesstool.privacy.scan import Known, Scanner
+from sesstool.privacy.standin import StandIns, stand_ins
 from sesstool.privacy.values import Value, Values
 from sesstool.records.heal import decode
 from sesstool.records.lines import Line, lines
@@ -38,20 +42,30 @@ class Choice:
 
     `profile` is "resume" or "share", `style` "tag", "shape" or "label". `unreadable` says what
     happens to values in lines that are no JSON: "text" takes them out, "skip" leaves such lines
-    alone. `detectors` are groups or names of rules, all where empty.
+    alone. `detectors` are groups or names of rules, all where empty. `terms` are the user's own
+    names; `subject` is what is known of one person, and `only_subject` says that no rules are
+    asked. `allow` lists what is left alone.
     """
 
     profile: str = "resume"
     style: str = "tag"
     unreadable: str = "text"
     detectors: tuple[str, ...] = ()
+    terms: tuple[Term, ...] = field(default=(), repr=False)
+    subject: tuple[str, ...] = field(default=(), repr=False)
+    only_subject: bool = False
+    allow: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A value in a file: the line from 1, the offset of that line, and the place in it."""
+    """A value in a file: the line from 1, the offset of that line, and the place in it.
+
+    `column` counts the characters of the line, from 1.
+    """
 
     line: int
+    column: int
     offset: int
     place: Place
     readable: bool
@@ -63,9 +77,10 @@ class Summary:
 
     `rules` counts replaced places by rule, `kept` those in frozen fields, `thinking` the signed
     blocks that went, `blobs` what could not be looked into and `dropped` those emptied,
-    `unreadable` the lines that are no JSON. `open_turn` is the line of a thinking block that went
-    although the turn it began is not over, else 0; `unsettled` that of a line in which new
-    findings come up with each round.
+    `unreadable` the lines that are no JSON, `bounded` those encoded so often that not all of them
+    was looked at. `open_turn` is the line of a thinking block that went although the turn it
+    began is not over, else 0; `unsettled` that of a line in which new findings come up with each
+    round.
     """
 
     lines: int = 0
@@ -76,6 +91,7 @@ class Summary:
     blobs: int = 0
     dropped: int = 0
     unreadable: int = 0
+    bounded: int = 0
     open_turn: int = 0
     unsettled: int = 0
 
@@ -109,18 +125,33 @@ class Text:
 
 
 class Redactor:
-    """Redacts the files of one set: first `learn` each of them, then `rewrite` each."""
+    """Redacts the files of one set: first `learn` each of them, then `rewrite` each.
 
-    def __init__(self, rules: Iterable[Rule], stand_ins: StandIns, choice: Choice) -> None:
-        """Take what decides how values are found and what stands in their place."""
+    Between the two comes `settle`. Raises UsageError for a subject that is none.
+    """
+
+    def __init__(
+        self, rules: Iterable[Rule], stand_ins: StandIns, choice: Choice, key: bytes = b""
+    ) -> None:
+        """Take what decides how values are found and what stands in their place.
+
+        `key` is that of the allow list.
+        """
+        subject = Subject.of(choice.subject) if choice.subject else None
         self.values = Values()
-        self._scanner = Scanner(chosen(rules, choice.detectors), self.values)
+        self._known = _Known(self.values, Names(choice.terms, subject))
+        rules = () if choice.only_subject else chosen(rules, choice.detectors)
+        self._scanner = Scanner(rules, self._known)
         self._stand_ins = stand_ins
+        stand_ins.identity = self._known.identity
         self._choice = choice
+        self._key = key
+        self._allowed: dict[str, Allowed] = {}
 
     def learn(self, text: Text) -> None:
         """Take in the values of one file. Raises UsageError where it is in UTF-16."""
         _refuse_wide(text.source)
+        self._known.learning = True
         rewriter = self._rewriter(text)
         for _, whole, crossing in self._mended(text, rewriter):
             hits = [place.hit for place in crossing]
@@ -128,6 +159,23 @@ class Redactor:
             for hit in hits:
                 rule = hit.rule
                 self.values.learn(Value(rule.kind, hit.value, rule.group, rule.title))
+
+    def settle(self) -> bool:
+        """Decide whose the values are, once all files were learnt.
+
+        True where that brings up more of the subject: then the files are to be learnt again.
+        """
+        self._known.learning = False
+        self._known.people.settle()
+        wider = self._known.names.widened(self._known.people)
+        if wider is None:
+            return False
+        self._known.names = wider
+        return True
+
+    def left(self, text: Text) -> Known:
+        """Finds what must not be left in a redacted file."""
+        return _Left(self._known, self._spared(text.source.name))
 
     def rewrite(self, text: Text, told: Told) -> tuple[FileSource, Summary]:
         """One file without the values of the set; `told` hears of each place."""
@@ -145,18 +193,57 @@ class Redactor:
     def name(self, name: str) -> str:
         """A file's or folder's name without the values of the set."""
         raw = os.fsencode(name)
-        for match in reversed(settled(self.values.find(raw))):
-            stand_in = self._stand_ins.of(match.rule.kind, raw[match.start : match.end])
+        allowed = self._spared("")
+        spans = [
+            (match.start, match.end, match.rule.kind)
+            for match in settled(self._known.find(raw))
+            if not allowed.covers(match.rule.id, raw[match.start : match.end])
+        ]
+        return os.fsdecode(self._named(raw, spans))
+
+    def shown(self, path: str, given: int = 0) -> str:
+        """A path to be shown, without values beyond its first `given` bytes.
+
+        Unlike in `name`, what the rules find in the path itself is a value, too.
+        """
+        raw = os.fsencode(path)
+        allowed = self._spared("")
+        spans = [
+            (start, end, hit.rule.kind)
+            for hit in self._scanner.scan(raw)
+            if not allowed.covers(hit.rule.id, hit.value)
+            for start, end in _components(raw, max(hit.start, given), hit.end)
+        ]
+        return os.fsdecode(self._named(raw, spans))
+
+    def fingerprint(self, kind: str, value: bytes) -> str:
+        """See `StandIns.fingerprint`."""
+        return self._stand_ins.fingerprint(kind, value)
+
+    def _named(self, raw: bytes, spans: list[tuple[int, int, str]]) -> bytes:
+        for start, end, kind in reversed(spans):
+            stand_in = self._stand_ins.of(kind, raw[start:end])
             plain = stand_in.strip("⟦⟧[]".encode()).replace(b":", b"-")
-            raw = raw[: match.start] + plain + raw[match.end :]
-        return os.fsdecode(raw)
+            raw = raw[:start] + plain + raw[end:]
+        return raw
 
     def _rewriter(self, text: Text) -> Rewriter:
         share, as_text = self._choice.profile == "share", self._choice.unreadable == "text"
         form = text.form
+        allowed = self._spared(text.source.name)
         return Rewriter(
-            form, self._scanner, self._stand_ins, share=share, text=as_text or form is None
+            form,
+            self._scanner,
+            self._stand_ins,
+            share=share,
+            text=as_text or form is None,
+            spared=lambda hit: allowed.covers(hit.rule.id, hit.value),
         )
+
+    def _spared(self, name: str) -> Allowed:
+        if name not in self._allowed:
+            self._allowed[name] = Allowed(self._choice.allow, self._key, name)
+        return self._allowed[name]
 
     def _mended(self, text: Text, rewriter: Rewriter) -> Iterator[tuple[Line, bytes, list[Place]]]:
         scan = partial(rewriter.found, escaped=True)
@@ -166,21 +253,59 @@ class Redactor:
         rewriter = self._rewriter(text)
         turn = _Turn(text.form)
         for line, whole, crossing in self._mended(text, rewriter):
+            bounded = self._scanner.bounded
             done = rewriter.rewrite(whole)
+            summary.bounded += self._scanner.bounded > bounded
             done.places += crossing
             summary.lines += 1
             summary.changed += done.line != line.text
             summary.add(done)
             summary.unsettled = summary.unsettled or (0 if done.settled else line.number)
             turn.see(line, thinking=bool(done.thinking))
-            for place in done.places:
-                told(Spot(line.number, line.start, place, done.readable))
+            for place, column in zip(done.places, _columns(line.text, done.places), strict=True):
+                told(Spot(line.number, column, line.start, place, done.readable))
             yield done.line
             if line.ended:
                 yield b"\n"
         if text.form is None and not text.whole:
             summary.unreadable = 0
         summary.open_turn = turn.broken
+
+
+@dataclass(slots=True)
+class _Known:
+    """Finds what was found before, and what the user named; learns who is named with whom."""
+
+    values: Values
+    names: Names
+    people: People = field(default_factory=People)
+    learning: bool = True
+
+    def find(self, text: bytes) -> list[Match]:
+        """Where they stand; while learning the user's names alone, for the rest is found."""
+        if self.learning:
+            self.people.see(text)
+            return self.names.find(text)
+        return self.values.find(text) + self.names.find(text)
+
+    def identity(self, kind: str, value: bytes) -> str:
+        """What a stand-in is drawn from: the subject, a person, or the value itself."""
+        return self.names.identity(kind, value) or self.people.identity(kind, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """Finds what is left of values in a redacted text, but for what is left alone."""
+
+    known: _Known
+    allowed: Allowed
+
+    def find(self, text: bytes) -> list[Match]:
+        if not self.known.find(text):
+            return []
+        text = self.allowed.without(text)
+        done = stand_ins(text)
+        return [m for m in self.known.find(text) if not overlaps(done, m.start, m.end)]
 
 
 class _Turn:
@@ -225,6 +350,23 @@ def _speaks(content: Any) -> bool:
         return bool(content)
     kinds = {mapping(block).get("type") for block in content}
     return bool(kinds & {"text", "output_text"}) and not any("tool" in str(k) for k in kinds)
+
+
+def _components(path: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a span of a path that stand between separators."""
+    for part in re.finditer(rb"[^/\\]+", path[start : max(start, end)]):
+        yield start + part.start(), start + part.end()
+
+
+def _columns(line: bytes, places: Iterable[Place]) -> Iterator[int]:
+    """Where in a line places are, in characters from 1; they come in order, round by round."""
+    at, column = 0, 1
+    for place in places:
+        if place.start < at:
+            at, column = 0, 1
+        column += len(line[at : place.start].decode("utf-8", "replace"))
+        at = place.start
+        yield column
 
 
 def chosen(rules: Iterable[Rule], detectors: tuple[str, ...]) -> tuple[Rule, ...]:

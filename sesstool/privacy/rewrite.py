@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,11 +14,13 @@ from sesstool.privacy.fields import Leaf, Policy, leaves
 from sesstool.privacy.scan import Hit, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
 from sesstool.records.heal import decode
-from sesstool.records.jsonspan import Member, dumps, locate, members
+from sesstool.records.jsonspan import Member, dumps, join, locate, members
 
 # A stand-in can complete what another rule looks for; that settles in a round or two.
 _ROUNDS = 4
 _THOUGHT = {"summary": b"[]", "content": b"null", "encrypted_content": b"null"}
+# A key that a program would use: words in one of the usual spellings.
+_NAME = re.compile(r"(?=.{1,32}\Z)[$_]*+(?:(?:[a-z]{2,}+|[A-Z][a-z]++|[A-Z]{2,}+)[_-]?+)+")
 _REMOVED = "[sesstool: a thinking block that held redacted values was removed]"
 
 
@@ -25,8 +28,9 @@ _REMOVED = "[sesstool: a thinking block that held redacted values was removed]"
 class Place:
     """A place that holds a value.
 
-    `start` and `end` are offsets in the line, `pointer` is "" in a line that is no JSON. `action`
-    is "replaced", "kept" (in a frozen field), or "removed" (with the thinking block around it).
+    `start` and `end` are offsets in the line, `pointer` is "" in a line that is no JSON, and has
+    "*" for a key that may be somebody's data. `action` is "replaced", "kept" (in a frozen field),
+    or "removed" (with the thinking block around it).
     """
 
     hit: Hit
@@ -64,17 +68,20 @@ class Rewriter:
         *,
         share: bool,
         text: bool = True,
+        spared: Callable[[Hit], bool] = lambda _: False,
     ) -> None:
         """Without a format no field is more than text.
 
-        `share` empties opaque fields; `text` says whether lines that are no JSON are changed.
+        `share` empties opaque fields; `text` says whether lines that are no JSON are changed;
+        `spared` tells the values that are left alone.
         """
         self._form = form
-        self._policy = Policy(form.fields if form else {})
+        self._policy = Policy.of_format(form)
         self._scanner = scanner
         self._stand_ins = stand_ins
         self._share = share
         self._text = text
+        self._spared = spared
 
     def hits(self, line: bytes) -> list[tuple[Hit, Field]]:
         """The values in a line, with the kind of field that each begins in."""
@@ -110,19 +117,23 @@ class Rewriter:
         parts = list(leaves(line))
         fields = [self._policy.of(leaf, line) for leaf in parts]
         done.blobs = fields.count(Field.OPAQUE)
+        found = [
+            (hit, number)
+            for hit in self.found(_blanked(line, parts, fields), escaped=True)
+            for number in _touched(parts, hit.start, hit.end)
+            if fields[number] is not Field.OPAQUE
+        ]
+        hidden = {parts[n].path[-1] for _, n in found if parts[n].kind == "key"}
         places: list[Place] = []
         changes: list[tuple[int, int, bytes]] = []
-        for hit in self.found(_blanked(line, parts, fields), escaped=True):
-            for number in _touched(parts, hit.start, hit.end):
-                leaf, kind = parts[number], fields[number]
-                start, end = max(hit.start, leaf.start), min(hit.end, leaf.end)
-                if kind is Field.OPAQUE:
-                    continue
-                action = "kept" if kind is Field.FROZEN else "replaced"
-                places.append(Place(hit, start, end, leaf.pointer, action))
-                change = self._change(leaf, start, end, hit)
-                if kind is Field.TEXT and change not in changes[-1:]:
-                    changes.append(change)
+        for hit, number in found:
+            leaf, kind = parts[number], fields[number]
+            start, end = max(hit.start, leaf.start), min(hit.end, leaf.end)
+            action = "kept" if kind is Field.FROZEN else "replaced"
+            places.append(Place(hit, start, end, _pointer(leaf, hidden), action))
+            change = self._change(leaf, start, end, hit)
+            if kind is Field.TEXT and change not in changes[-1:]:
+                changes.append(change)
         known = {(p.start, p.end) for p in done.places if p.action == "kept"}
         places = [p for p in places if p.action != "kept" or (p.start, p.end) not in known]
         if changes:
@@ -134,7 +145,9 @@ class Rewriter:
         """The values in a text; what touches a stand-in was judged when that was put there."""
         hits = self._scanner.scan(text, escaped=escaped)
         done = stand_ins(text) if hits else []
-        return [hit for hit in hits if not _overlaps(done, hit.start, hit.end)]
+        return [
+            hit for hit in hits if not overlaps(done, hit.start, hit.end) and not self._spared(hit)
+        ]
 
     def stand_in(self, hit: Hit) -> bytes:
         """What stands in the place of a value."""
@@ -245,10 +258,20 @@ def _emptied(line: bytes, item: Member) -> Iterator[tuple[int, int, bytes]]:
             yield member.start, member.end, _THOUGHT[name]
 
 
-def _overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+def overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     """Whether one of some spans in order overlaps [start, end)."""
     at = bisect_right(spans, start, key=lambda span: span[1])
     return at < len(spans) and spans[at][0] < end
+
+
+def _pointer(leaf: Leaf, hidden: Container[str | int]) -> str:
+    """Where a leaf is, without the keys that hold values and those that no program would name."""
+    return join(
+        *(
+            "*" if type(part) is str and (part in hidden or not _NAME.fullmatch(part)) else part
+            for part in leaf.path
+        )
+    )
 
 
 def _removed(place: Place, blocks: Iterable[Member]) -> Place:

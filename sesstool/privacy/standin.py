@@ -11,6 +11,7 @@ import hmac
 import re
 import secrets
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 from sesstool.errors import InputError, UsageError
@@ -24,6 +25,8 @@ _STAND_IN = re.compile(
     + rb"[A-Za-z0-9_-]*"
 )
 _LEAST_KEY = 16
+# Whose beginning tells who made it, and nothing of the value.
+_HEADED = frozenset({"TOKEN", "KEY_ID"})
 _LOOSE = re.compile(r"[\s.\-/()+]")
 
 
@@ -37,10 +40,12 @@ class StandIns:
         """
         self._key = key or secrets.token_bytes(32)
         self._style = style
+        self.identity: Callable[[str, bytes], str] = identity
+        """What a stand-in is drawn from, for a kind and a value."""
 
     def fingerprint(self, kind: str, value: bytes) -> str:
-        """Eight hexadecimal digits that are the same for the same value and key."""
-        name = f"{kind}\0{canonical(kind, value)}".encode("utf-8", "surrogatepass")
+        """Eight hexadecimal digits that are the same for the same value, or person, and key."""
+        name = self.identity(kind, value).encode("utf-8", "surrogatepass")
         return hmac.new(self._key, name, hashlib.sha256).hexdigest()[:8]
 
     def of(self, kind: str, value: bytes) -> bytes:
@@ -49,13 +54,18 @@ class StandIns:
             return f"[[{kind}]]".encode()
         name = self.fingerprint(kind, value)
         if self._style == "shape":
-            return _shaped(value, name)
+            return _shaped(value, name, headed=kind in _HEADED)
         return f"⟦{kind}:{name}⟧".encode()
 
 
 def stand_ins(text: bytes) -> list[tuple[int, int]]:
     """Where a text holds what a redaction put there."""
     return [match.span() for match in _STAND_IN.finditer(text)]
+
+
+def identity(kind: str, value: bytes) -> str:
+    """What a stand-in is drawn from where no person is known: the kind and the value."""
+    return f"{kind}\0{canonical(kind, value)}"
 
 
 def canonical(kind: str, value: bytes) -> str:
@@ -85,11 +95,11 @@ def load_key(path: Path) -> bytes:
     return key.strip()
 
 
-def _shaped(value: bytes, name: str) -> bytes:
+def _shaped(value: bytes, name: str, *, headed: bool) -> bytes:
     """A stand-in of the value's length in characters, that nothing can take for valid."""
     length = len(value.decode("utf-8", "replace"))
     if value.isdigit():
         return b"0" * length
-    head = re.match(rb"[A-Za-z]{2,8}[_-]", value)
+    head = re.match(rb"[A-Za-z]{2,8}[_-]", value) if headed else None
     filler = (head[0] if head else b"") + _MARK + name.encode()
     return (filler + _MARK * (length // len(_MARK) + 1))[: max(length, len(_MARK))]

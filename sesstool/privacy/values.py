@@ -15,6 +15,8 @@ from sesstool.privacy.matcher import Match
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.standin import canonical
 
+KNOWN = "known-value"
+"""The rule that finds again what others found."""
 _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _SLUG = re.compile(r"[^A-Za-z0-9]")
 # Shorter values stand in too many words; see `_spreads`.
@@ -92,7 +94,7 @@ class Values:
 
 
 def _rule(value: Value) -> Rule:
-    return Rule("known-value", value.group, value.kind, value.title, 0.5, regex="")
+    return Rule(KNOWN, value.group, value.kind, value.title, 0.5, regex="")
 
 
 def _spreads(value: Value) -> bool:

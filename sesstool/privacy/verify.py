@@ -20,7 +20,7 @@ from typing import Any
 from sesstool.errors import ResidueError
 from sesstool.formats.base import Field, Format
 from sesstool.privacy.fields import Policy
-from sesstool.privacy.values import Values
+from sesstool.privacy.scan import Known
 from sesstool.records.lines import Line
 
 _DEPTH = 4
@@ -35,7 +35,7 @@ def verify(
     before: Iterable[Line],
     after: Iterable[Line],
     form: Format | None,
-    values: Values,
+    values: Known,
     *,
     name: str,
     text: bool,
@@ -44,7 +44,7 @@ def verify(
 
     `name` is for messages. `text` says that values were to go from lines that are no JSON, too.
     """
-    policy = Policy(form.fields if form else {})
+    policy = Policy.of_format(form)
     for old, new in zip_longest(before, after):
         if old is None or new is None or old.ended != new.ended:
             raise _failed(name, old or new, "a line came or went")
@@ -56,7 +56,12 @@ def verify(
         else:
             if old.text != new.text and _moved(_frozen(was, policy), _frozen(now, policy)):
                 raise _failed(name, old, "a field was changed that must stay")
-            told = [one for path, one in _strings(now) if policy.named(path) is Field.TEXT]
+            told = [
+                one
+                for path, one in _strings(now)
+                if (policy.key(one, path[1:]) if path[:1] == "*" else policy.named(path))
+                is Field.TEXT
+            ]
         for one in told:
             for way in _ways(one, _DEPTH):
                 if values.find(way.encode("utf-8", "surrogatepass")):
@@ -93,11 +98,12 @@ def _moved(was: Counter[tuple[str, str]], now: Counter[tuple[str, str]]) -> bool
 
 
 def _strings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """The strings below a value with the keys on the way to each; keys themselves at "*"."""
+    """The strings below a value with the keys on the way to each; keys at theirs, behind a "*"."""
     if isinstance(value, dict):
         for key, inside in value.items():
-            yield "*", key
-            yield from _strings(inside, f"{path}.{key}" if path else key)
+            below = f"{path}.{key}" if path else key
+            yield f"*{below}", key
+            yield from _strings(inside, below)
     elif isinstance(value, list):
         for inside in value:
             yield from _strings(inside, path)

@@ -31,12 +31,15 @@ class JsonReporter(Reporter):
             "detected": report.detected,
             "size": report.size,
             "records": report.records,
-            "findings": [
-                finding_json(f, show_text=self._output.show_text) for f in report.findings
-            ],
         }
-        self._write(f"{self._between}\n{json.dumps(shown)}")
+        self._write(f'{self._between}\n{json.dumps(shown)[:-1]}, "findings": [')
         self._between = ","
+        between = ""
+        for finding in report.findings:
+            shown = finding_json(finding, show_text=self._output.show_text)
+            self._write(between + json.dumps(shown))
+            between = ", "
+        self._write("]}")
 
     def close(self, totals: Totals) -> None:
         """End the document with the totals."""
