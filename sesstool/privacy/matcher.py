@@ -63,10 +63,10 @@ class Matcher:
         self._index = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in self._anchors])
         self._overlap = max(map(len, self._anchors), default=1) - 1
         self._reach = [
-            Reach(r.within, r.within)
-            if r.within
-            else reach(r.regex, r.anchors, _CONTEXT if r.context else 0)
-            for r in self.rules
+            Reach(rule.within, rule.within)
+            if rule.within
+            else reach(rule.regex, rule.anchors, _CONTEXT if rule.context else 0)
+            for rule in self.rules
         ]
         self._labels = Labels(
             {
@@ -149,7 +149,7 @@ def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: l
         if begin == finish:
             continue
         # A character goes as a whole, where a bound of the expression falls into it.
-        while finish < len(text) and text[finish] & 0xC0 == _IN_CHARACTER:
+        while begin < finish < len(text) and _splits(text, finish):
             finish += 1
         key = b"" if rule.key_group is None else match[rule.key_group] or b""
         if _stands(rule, lower, Candidate(text, begin, finish, key)):
@@ -160,6 +160,11 @@ def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: l
             start = _anew(rule, lower, first, start)
         else:
             refused = 0
+
+
+def _splits(text: bytes, at: int) -> bool:
+    """Whether an offset lies within a character of UTF-8."""
+    return text[at - 1] >= _IN_CHARACTER and text[at] & 0xC0 == _IN_CHARACTER
 
 
 def _anew(rule: Rule, lower: bytes, first: int, last: int) -> int:
