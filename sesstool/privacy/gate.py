@@ -32,6 +32,8 @@ _HIDING = (
 )
 _ESCAPED = re.compile(r"""[^!#-\[\]-~ ]""")
 _MEMORY = 1 << 26
+# Hyperscan refuses what is much longer.
+_LONGEST = 4000
 
 Find = Callable[[bytes, int], int | None]
 """Where the first match in a chunk from an offset on is."""
@@ -49,7 +51,7 @@ class Gate:
         for rule in rules:
             text = sign(
                 Shape(
-                    rule.regex,
+                    rule.gate or rule.regex,
                     rule.anchors,
                     rule.context,
                     BESIDE[rule.boundary],
@@ -136,23 +138,13 @@ class _Database:
 
     def __init__(self, hyperscan: Any, expressions: list[str]) -> None:
         self._halted = hyperscan.ScanTerminated
+        kept = [e for e in expressions if len(e) <= _LONGEST]
         self._database = hyperscan.Database()
-        refused = []
-        try:
-            self._compile(hyperscan, self._database, expressions)
-        except hyperscan.error:
-            for expression in expressions:
-                try:
-                    self._compile(hyperscan, hyperscan.Database(), [expression])
-                except hyperscan.error:
-                    refused.append(expression)
-            kept = [e for e in expressions if e not in refused]
-            self._database = hyperscan.Database()
-            self._compile(hyperscan, self._database, kept)
+        self._compile(hyperscan, self._database, kept)
         self.finds: list[Find] = [self.find]
-        if refused:
-            # What is too large for it.
-            self.finds.append(_searching(compiled("|".join(refused), "signs", _MEMORY)))
+        if len(kept) < len(expressions):
+            long = "|".join(e for e in expressions if len(e) > _LONGEST)
+            self.finds.append(_searching(compiled(long, "signs", _MEMORY)))
 
     @staticmethod
     def _compile(hyperscan: Any, database: Any, expressions: list[str]) -> None:
@@ -179,9 +171,13 @@ class _Database:
 
 
 def _database(expressions: list[str]) -> _Database | None:
-    """None where hyperscan is not installed."""
+    """None where hyperscan is not installed, or takes them not."""
     try:
         hyperscan = importlib.import_module("hyperscan")
     except ImportError:
         return None
-    return _Database(hyperscan, expressions)
+    try:
+        return _Database(hyperscan, expressions)
+    except hyperscan.error:
+        # One of them is too large for it, and it does not say which.
+        return None

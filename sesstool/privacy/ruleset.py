@@ -17,6 +17,8 @@ Then come `[[rule]]` tables:
                  without is tried on every text, which is slow
     within       how many bytes a match reaches from an anchor at most, where the expression sets no
                  bound; a longer one is cut there or not found
+    gate         an expression that every match of `regex` holds, from which `gate.py` draws what
+                 a line must have to be looked at; "" draws it from `regex`
     boundary     what must not stand beside the value: "token" a character of [A-Za-z0-9_-],
                  "word" a letter, digit or underscore, "digits" a digit, "none" anything may
     validate     names of `validators.CHECKS`, with an argument behind a colon; all must hold
@@ -81,6 +83,7 @@ class Rule:
     regex: str
     anchors: tuple[str, ...] = ()
     within: int = 0
+    gate: str = ""
     boundary: Literal["token", "word", "digits", "none"] = "token"
     validate: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
