@@ -24,8 +24,8 @@ from tests.conftest import SESSION, answer, jsonl, meta, output, prompt, result,
 
 RULES = shipped()
 PART = 5
-# Numbers of such a length are places and sizes; a part of a number is looked for from here on.
-DIGITS = 8
+# Lines, offsets and sizes are numbers too: a part without letters counts from this length on.
+LONG = 10
 # What stands where such a part may be met by chance: fingerprints, digests, times.
 CHANCE = re.compile(
     r"""(?:(?<=[A-Z_]-)|(?<=:)|(?<="value":[ ]")|(?<=value=)|(?<=<code>)|(?<=REDACTED))
@@ -71,9 +71,12 @@ def told():
 @pytest.fixture(scope="module")
 def parts():
     """All parts of the values that tell something of them, in lower case."""
-    found = {part for value in VALUES for part in windows(value.lower(), PART)}
-    found = {part for part in found - windows(told(), PART) if not part.isdigit()}
-    return found | {p for value in VALUES for p in windows(value, DIGITS) if p.isdigit()}
+    values = [value.lower() for value in VALUES]
+    known = told()
+    found = {p for value in values for p in windows(value, PART) if p.isalnum()}
+    found = {p for p in found - windows(known, PART) if not p.isdigit()}
+    longer = {p for value in values for p in windows(value, LONG)} - windows(known, LONG)
+    return found | {p for p in longer if len(set(p)) > 3}
 
 
 @pytest.fixture
@@ -134,7 +137,7 @@ def quiet(parts, capfd, tmp_path):
 
     def heard(where, text):
         text = CHANCE.sub("", text.replace(str(tmp_path), "")).lower()
-        found = {p for size in (PART, DIGITS) for p in windows(text, size) & parts}
+        found = {p for size in (PART, LONG) for p in windows(text, size) & parts}
         assert not found, f"{len(found)} parts of values in {where}"
 
     def run(*arguments, poured=False):
