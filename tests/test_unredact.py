@@ -18,7 +18,7 @@ from sesstool.privacy import ruleset
 from sesstool.privacy.putback import PutBack
 from sesstool.privacy.vault import Known
 from sesstool.records.lines import lines
-from tests.conftest import Memory, answer, jsonl, prompt, said
+from tests.conftest import THREAD, Memory, answer, jsonl, meta, prompt, said, says
 from tests.faults import MTIME, at_call, command, error, forked, kill, look
 
 MINA, TOR = "mina.korhonen@harbour.org", "tor@pier.org"
@@ -378,6 +378,33 @@ def test_a_live_session_stays_and_the_vault_says_nothing_wrong(
         assert unredact(session, *IN_PLACE)() == 4
     assert unredact(session, *IN_PLACE)() == 0
     assert session.read_bytes() == TALK
+
+
+def test_a_fork_that_names_a_byte_of_its_parent_comes_back_with_it(home, redact, unredact):
+    """Whichever is named first: the fork is as it was redacted once the parent is back."""
+    folder = home / ".codex" / "sessions" / "2026" / "03" / "01"
+    folder.mkdir(parents=True)
+    parent = folder / f"rollout-2026-03-01T06-00-00-{THREAD}.jsonl"
+    child = folder / f"rollout-2026-03-01T07-00-00-{THREAD[:-1]}f.jsonl"
+    head, words = meta(), [says("user", MINA), says("user", TOR)]
+    base = {
+        "thread_id": THREAD,
+        "end_ordinal_exclusive": 2,
+        "end_byte_offset": len(jsonl(head, words[0])),
+    }
+    fork = meta()
+    fork["payload"]["history_base"] = base
+    parent.write_bytes(jsonl(head, *words))
+    child.write_bytes(jsonl(fork, words[1]))
+    for path in (parent, child):
+        os.utime(path, ns=(MTIME, MTIME))
+    before = look(parent), look(child)
+    for files in ((parent, child), (child, parent)):
+        assert redact("--ignore-live", *files)() == 0
+        assert str(base["end_byte_offset"]).encode() not in child.read_bytes()
+        assert MINA.encode() + TOR.encode() not in parent.read_bytes() + child.read_bytes()
+        assert unredact(*IN_PLACE, "--ignore-live", *files)() == 0
+        assert (look(parent), look(child)) == before
 
 
 def test_a_name_in_a_vault_stays_below_the_folder_of_originals(session, redact, key, tmp_path):

@@ -206,7 +206,7 @@ def _published(
     redaction: Redaction, folder: Path | None, force: bool, ignore_live: bool, state: Path
 ) -> Iterator[Applied]:
     lefts: list[tuple[Path, Left]] = []
-    for file in redaction.files:
+    for file in _followers_first(redaction.files):
         sha256 = file.before.sha256 if file.before else ""
         if folder is not None:
             target = folder / file.name
@@ -240,6 +240,26 @@ def _published(
             lefts.append((Path(file.path), left))
     if redaction.earlier and redaction.redactor:
         redaction.earlier.keep(lefts, redaction.redactor.values)
+
+
+def _followers_first(files: list[Redacted]) -> list[Redacted]:
+    """The files, each behind those that refer to its bytes: these change once more with it."""
+    by_path = {file.path: file for file in files}
+    order: dict[Path | str, Redacted] = {}
+
+    def take(file: Redacted) -> None:
+        form, path = file.text.form, file.path
+        if path in order:
+            return
+        order[path] = file
+        for one in form.dependents(path) if form and isinstance(path, Path) else ():
+            if one.path in by_path:
+                take(by_path[one.path])
+        order[path] = order.pop(path)
+
+    for file in files:
+        take(file)
+    return list(order.values())
 
 
 def copies(file: Redacted) -> Iterator[SideFile]:
