@@ -249,6 +249,8 @@ def result(number):
 def test_thinking_that_an_open_turn_begins_with_is_refused(session, capsys):
     put(session, user("go"), answer([thought(MAIL), call(1)], 2), user(result(1), 3))
     before = session.read_bytes()
+    assert run(["redact", str(session)]) == 1
+    assert "P807" in capsys.readouterr().out
     assert in_place(session) == 2
     assert session.read_bytes() == before
     assert "--profile share" in capsys.readouterr().err

@@ -196,6 +196,13 @@ def publish(
     AuthError and InputError are about the vault; then nothing was written.
     """
     state = state or api.state_folder()
+    for file in redaction.files:
+        if file.summary.open_turn and redaction.choice.profile == "resume":
+            raise UsageError(
+                f"line {file.summary.open_turn} of {file.shown} holds values in the signed "
+                "thinking that began a turn which is not over: the provider asks for it",
+                hint="let the agent finish the turn first, or make a copy with --profile share",
+            )
     with _named(redaction.files):
         if keep_in is not None:
             _keep(redaction, *keep_in, folder, state)
@@ -477,12 +484,6 @@ def _opened(
 
 
 def _judge(choice: Choice, file: Redacted, result: FileSource, redactor: Redactor) -> None:
-    if file.summary.open_turn and choice.profile == "resume":
-        raise UsageError(
-            f"line {file.summary.open_turn} of {file.path} holds values in the signed thinking "
-            "that began a turn which is not over: the provider asks for it",
-            hint="let the agent finish the turn first, or make a copy with --profile share",
-        )
     after = replace(file.text, source=result, start=0)
     if file.summary.unsettled:
         raise ResidueError(
@@ -545,6 +546,8 @@ def about(file: Redacted) -> Iterator[Finding]:
         yield rules.unreadable(where, summary.unreadable)
     if summary.thinking:
         yield rules.thinking(where, summary.thinking)
+    if summary.open_turn:
+        yield rules.open_turn(where, summary.open_turn)
     if summary.blobs:
         yield rules.not_inspected(where, summary.blobs, dropped=bool(summary.dropped))
 

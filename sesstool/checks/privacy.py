@@ -112,3 +112,20 @@ def thinking(where: Where, count: int) -> Finding:
     Seen: Claude Code 63147, 63335.
     """
     return _finding("P806", where, f"signed thinking blocks that go whole: {count}", None)
+
+
+@rule("P807", "thinking-of-open-turn", Severity.WARNING)
+def open_turn(where: Where, line: int) -> Finding:
+    """The thinking that began a turn which is not over holds values.
+
+    Finds: A signed thinking block with values, behind which come calls and results and no answer.
+    Matters: The provider asks for it with the results: without it the session does not go on,
+        and with a change in it neither.
+    Example: The agent was stopped while a command ran whose need it had explained.
+    Repair: Manual: let the agent finish the turn, then redact; or make a copy to hand over, with
+        `--profile share`. `--write` and `-o` in profile resume refuse.
+    Seen: Sessions that were broken off inside a turn.
+    """
+    title = "let the agent finish the turn, or make a copy with --profile share"
+    message = f"the thinking of line {line} began a turn that is not over"
+    return _finding("P807", where, message, Fix(Applicability.MANUAL, title))
