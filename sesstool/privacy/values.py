@@ -21,6 +21,7 @@ _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 _SLUG = re.compile(r"[^A-Za-z0-9]")
 # Shorter values stand in too many words; see `_spreads`.
 _LONG, _SHORT = 8, 5
+_NO_WORD = 20
 _BASE64_LEAST = 8
 
 
@@ -100,13 +101,17 @@ def _rule(value: Value) -> Rule:
 def _spreads(value: Value) -> bool:
     """Whether a value is peculiar enough to be taken out wherever it stands."""
     text = value.text
-    if len(text) >= _LONG:
-        return True
     if len(text) < _SHORT:
         return False
     if value.group == "secret":
-        return not text.isalpha()
-    return value.kind != "PERSON" or b" " in text
+        # A password that is a word is one only where it stands as one.
+        return len(text) >= _NO_WORD if text.isalpha() and not _mixed(text) else True
+    return len(text) >= _LONG or value.kind != "PERSON" or b" " in text
+
+
+def _mixed(text: bytes) -> bool:
+    """Whether letters change their case inside of the text."""
+    return not (text.islower() or text.isupper() or text[1:].islower())
 
 
 def _spellings(value: Value) -> Iterator[tuple[bytes, bool]]:

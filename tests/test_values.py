@@ -1,0 +1,64 @@
+"""The table of values: what spreads over a set of files, and in which spellings."""
+
+import base64
+import json
+import unicodedata
+
+import pytest
+
+from sesstool.privacy.values import Value, Values
+
+
+def table(text, kind="PASSWORD", group="secret"):
+    values = Values()
+    values.learn(Value(kind, text.encode(), group, "made up"))
+    return values
+
+
+def found(values, text):
+    raw = text if type(text) is bytes else text.encode()
+    return [raw[m.start : m.end].decode() for m in values.find(raw)]
+
+
+@pytest.mark.parametrize(
+    ("text", "spreads"),
+    [
+        ("tide-Lamp-47", True),
+        ("lantern7", True),
+        ("lantern", False),
+        ("Lanterns", False),
+        ("LIGHTHOUSE", False),
+        ("lighTHouse", True),
+        ("ab1", False),
+        ("thelighthousekeepersrope", True),
+    ],
+)
+def test_a_secret_that_is_a_word_stays_where_it_was_found(text, spreads):
+    """Taken out everywhere, a word would leave holes in all that is said."""
+    assert found(table(text), f"the {text} again") == ([text] if spreads else [])
+
+
+def test_values_are_found_in_any_case_and_form():
+    values = table("Inês Moura", "PERSON", "personal")
+    for text in ("INÊS MOURA", "inês moura", unicodedata.normalize("NFD", "Inês Moura")):
+        assert found(values, f"by {text}.") == [text]
+    assert found(values, "by Inês Mourao") == []
+
+
+def test_the_name_of_a_folder_holds_an_address_too():
+    values = table("ines.moura", "USER", "personal")
+    assert found(values, "-home-ines-moura-berths") == ["ines-moura"]
+
+
+@pytest.mark.parametrize("shift", range(3))
+def test_base64_of_a_value_goes_as_a_whole_run(shift):
+    word = "tide-Lamp-47-wick"
+    run = base64.b64encode(b"x" * shift + word.encode() + b"tail").decode()
+    assert found(table(word), f'k: "{run}"') == [run]
+
+
+def test_values_are_told_once():
+    values = table("tide-Lamp-47")
+    values.learn(Value("PASSWORD", b"tide-Lamp-47", "secret", "again"))
+    assert len(values) == 1
+    assert json.dumps([v.title for v in values]) == '["made up"]'
