@@ -146,6 +146,8 @@ class Redactor:
         self._known = _Known(self.values, Names(choice.terms, subject))
         rules = () if choice.only_subject else chosen(rules, choice.detectors)
         self._scanner = Scanner(rules, self._known)
+        # Of each text a byte a line: whether the rules found anything there.
+        self._hit: dict[tuple[str, int], bytearray] = {}
         self._stand_ins = stand_ins
         stand_ins.identity = self._known.identity
         self._choice = choice
@@ -157,9 +159,12 @@ class Redactor:
         _refuse_wide(text.source)
         self._known.learning = True
         rewriter = self._rewriter(text)
+        lines_hit = self._hit[text.source.name, text.start] = bytearray()
         for _, whole, crossing in self._mended(text, rewriter):
+            found = rewriter.hits(whole)
+            lines_hit.append(bool(found or crossing))
             hits = [place.hit for place in crossing]
-            hits += [hit for hit, where in rewriter.hits(whole) if where is Field.TEXT]
+            hits += [hit for hit, where in found if where is Field.TEXT]
             for hit in hits:
                 rule = hit.rule
                 self.values.learn(Value(rule.kind, hit.value, rule.group, rule.title))
@@ -271,9 +276,12 @@ class Redactor:
     def _lines(self, text: Text, told: Told, summary: Summary) -> Iterator[bytes]:
         rewriter = self._rewriter(text)
         turn = _Turn(text.form)
-        for line, whole, crossing in self._mended(text, rewriter):
+        lines_hit = self._hit[text.source.name, text.start]
+        for (line, whole, crossing), hit in zip(
+            self._mended(text, rewriter), lines_hit, strict=True
+        ):
             bounded = self._scanner.bounded
-            done = rewriter.rewrite(whole)
+            done = rewriter.rewrite(whole, clean=not (hit or crossing))
             summary.bounded += self._scanner.bounded > bounded
             done.places += crossing
             summary.lines += 1

@@ -96,14 +96,15 @@ class Rewriter:
             if (spots := list(_touched(parts, hit.start, hit.end)))
         ]
 
-    def rewrite(self, line: bytes) -> Rewritten:
-        """The line without its values."""
+    def rewrite(self, line: bytes, *, clean: bool = False) -> Rewritten:
+        """The line without its values; `clean` says that the rules find nothing in it."""
         value = _decoded(line)
         if value is None:
             return self._as_text(line)
         done = Rewritten(line)
         for _ in range(_ROUNDS):
-            places = self._round(done)
+            places = self._round(done, clean=clean)
+            clean = False
             done.places += places
             done.settled = all(place.action == "kept" for place in places)
             if done.settled:
@@ -112,14 +113,14 @@ class Rewriter:
             self._drop(done)
         return done
 
-    def _round(self, done: Rewritten) -> list[Place]:
+    def _round(self, done: Rewritten, *, clean: bool) -> list[Place]:
         line = done.line
         parts = list(leaves(line))
         fields = [self._policy.of(leaf, line) for leaf in parts]
         done.blobs = fields.count(Field.OPAQUE)
         found = [
             (hit, number)
-            for hit in self.found(_blanked(line, parts, fields), escaped=True)
+            for hit in self.found(_blanked(line, parts, fields), escaped=True, clean=clean)
             for number in _touched(parts, hit.start, hit.end)
             if fields[number] is not Field.OPAQUE
         ]
@@ -141,9 +142,12 @@ class Rewriter:
             done.line = _unique_keys(line, parts, changes)
         return places
 
-    def found(self, text: bytes, *, escaped: bool = False) -> list[Hit]:
-        """The values in a text; what touches a stand-in was judged when that was put there."""
-        hits = self._scanner.scan(text, escaped=escaped)
+    def found(self, text: bytes, *, escaped: bool = False, clean: bool = False) -> list[Hit]:
+        """The values in a text, of a `clean` one those that are known alone.
+
+        What touches a stand-in was judged when that was put there.
+        """
+        hits = self._scanner.scan(text, escaped=escaped, clean=clean)
         done = stand_ins(text) if hits else []
         return [
             hit for hit in hits if not overlaps(done, hit.start, hit.end) and not self._spared(hit)
