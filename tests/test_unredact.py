@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from sesstool import api
-from sesstool.api import redaction, unredaction
+from sesstool.api import publishing, redaction, unredaction
 from sesstool.audit import log
 from sesstool.privacy import ruleset
 from sesstool.privacy.putback import PutBack
@@ -121,12 +121,12 @@ def test_real_sessions_come_back(shared, tmp_path, key):
         copies.append(tmp_path / f"{number}.jsonl")
         copies[-1].write_bytes(path.read_bytes() + b'{"say":"' + MINA.encode() + b'"}\n')
     before = [look(path) for path in copies]
-    secret = redaction.Secret.key_file(key)
+    secret = unredaction.Secret.key_file(key)
     done = set()
     for path in copies:
         try:
             with redaction.redact([path], keep=True) as redacted:
-                redaction.publish(redacted, keep_in=(tmp_path / "vault", secret))
+                publishing.publish(redacted, keep_in=(tmp_path / "vault", secret))
             done.add(path)
         except redaction.NotASessionError:
             continue

@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import Self
 
 from sesstool import api
-from sesstool.api.redaction import follow
+from sesstool.api.publishing import follow
 from sesstool.errors import NotASessionError, UndoError, WriteError
 from sesstool.formats.base import Format
 from sesstool.model.session import open_session

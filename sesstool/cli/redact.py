@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from sesstool.api import redaction as api
+from sesstool.api.publishing import publish
 from sesstool.checks.rule import RULES
 from sesstool.cli.common import Common, common, out_stream, worst
 from sesstool.cli.keys import secret, vault_options
@@ -22,6 +23,7 @@ from sesstool.findings import FileReport
 from sesstool.privacy import allow as allow_list
 from sesstool.privacy.names import load_terms
 from sesstool.privacy.standin import load_key
+from sesstool.privacy.vault import Secret
 from sesstool.records.undo import state_folder
 from sesstool.records.write import create, real_path
 from sesstool.report import REPORTERS
@@ -214,7 +216,7 @@ def command(
             elif shared.output is not None:
                 _copies(shared, redaction, force=force, keep_in=keep_in)
             elif write:
-                api.publish(redaction, ignore_live=ignore_live, keep_in=keep_in)
+                publish(redaction, ignore_live=ignore_live, keep_in=keep_in)
         if not check:
             _say(shared, redaction, write=write, paths=paths)
         for report in reports:
@@ -381,14 +383,14 @@ def _copies(
     redaction: api.Redaction,
     *,
     force: bool,
-    keep_in: tuple[Path, api.Secret] | None,
+    keep_in: tuple[Path, Secret] | None,
 ) -> None:
     assert shared.output is not None
     target = shared.output
     if len(redaction.files) == 1 and not target.is_dir():
         redaction.files[0].name = Path(target.name)
         target = target.parent
-    api.publish(redaction, target, force=force, keep_in=keep_in)
+    publish(redaction, target, force=force, keep_in=keep_in)
     for file in redaction.files:
         shared.note(f"written: {target / file.name}")
 

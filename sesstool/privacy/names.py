@@ -12,44 +12,24 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import ahocorasick_rs
 
 from sesstool.errors import InputError, UsageError
 from sesstool.privacy import people
+from sesstool.privacy.forms import LEAST, Form, forms, rule_for
 from sesstool.privacy.matcher import Match
 from sesstool.privacy.people import People, person
-from sesstool.privacy.ruleset import Rule, compiled
-from sesstool.privacy.spelling import Folded, apart, fold, folds, letters, spaced, spellings, words
+from sesstool.privacy.ruleset import Rule
+from sesstool.privacy.spelling import Folded, apart, fold, letters, spaced, spellings, words
 
-_LEAST, _MOST = 3, 200
+_MOST = 200
 # What is not ASCII is folded in parts, for the way back takes many times its room.
 _WINDOW, _OVERLAP = 1 << 18, 1 << 11
 _PHONE = re.compile(r"\+?[0-9][0-9\s().\-/]{5,30}[0-9]")
 _ADDRESS = re.compile(r"[^\s@<>]{1,64}@[^\s@<>]+\.[^\s@<>.]+")
 _KIND = re.compile(r"[A-Z][A-Z0-9_]*")
-_SPACE = r"(?:,[ \t]{0,3}|[ \t]{1,3}|\\ )"
-_JOINT = r"[._+-]?"
-_DOMAIN = r"@[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?"
-_TAG = r"(?:\+[a-z0-9._-]{1,40})?"
-# First names and surnames that are words as well, in prose or in code: alone they are nobody's.
-_WORDS = frozenset(
-    """
-    alba amber angel april art august autumn baker banks bass bell berry best bill black
-    bond brown bush campo carter case castro chance chase clara clay cook cooper costa cruz
-    crystal daisy dale dawn day dean dolores drew earl faith field fisher flor fox frank
-    gene glass gold good grace grant gray green guy hall hand harmony head heath herb hill
-    holly hope house hunt hunter iris ivy jack jade jean jewel joy june justice key king
-    knight lake land lane law leon light lily little long lord luz major mann mar mark marks
-    marsh mason max may mercedes mercy miles mills min moon noble norm page park parker
-    parks pat paz penny pilar pool pope post potter power price ray read reed rice rich rob
-    robin rosa rose ruby rush rusty sandy savannah sharp short sierra singer skip sky small
-    smart snow sol star steel stone street strong sue summer sun sweet taylor temple terry
-    trip turner vega victor victoria wade walker ward waters weaver wells west white will
-    winter wise wolf wood woods woody young
-    """.split()  # noqa: SIM905 - a list would be three times as long
-)
 
 
 class Term(NamedTuple):
@@ -118,8 +98,8 @@ def _term(table: Any, where: str) -> Term:
 
 
 def _checked(term: Term, where: str) -> Term:
-    if letters(term.text) < _LEAST:
-        raise UsageError(f"{where} has fewer than {_LEAST} letters or digits", hint=_TOO_SHORT)
+    if letters(term.text) < LEAST:
+        raise UsageError(f"{where} has fewer than {LEAST} letters or digits", hint=_TOO_SHORT)
     if not _KIND.fullmatch(term.kind):
         raise UsageError(f"{where} has no valid kind", hint="a kind is a word such as CUSTOMER")
     return term
@@ -146,9 +126,9 @@ class Subject:
         subject = cls()
         for value in values:
             text = unicodedata.normalize("NFC", value).strip()
-            if letters(text) < _LEAST:
+            if letters(text) < LEAST:
                 raise UsageError(
-                    f"a --subject has fewer than {_LEAST} letters or digits",
+                    f"a --subject has fewer than {LEAST} letters or digits",
                     hint=f"{_TOO_SHORT}; give the whole name, an e-mail address or a user name",
                 )
             if len(text) > _MOST or any(unicodedata.category(c) == "Cc" for c in text):
@@ -167,7 +147,7 @@ class Subject:
         elif _ADDRESS.fullmatch(text):
             emails |= {text.casefold()}
             name = people.local(text)
-            if name not in people.ROLES and letters(name) > _LEAST:
+            if name not in people.ROLES and letters(name) > LEAST:
                 users |= {name}
         elif len(parts := words(text)) > 1 and person(text):
             names |= {tuple(parts)}
@@ -190,15 +170,10 @@ class Subject:
         return ""
 
 
-_Check = Literal["apart", "camel", "given", "surname"]
-
-
-class _Form(NamedTuple):
-    """An expression over folded text; `check` says what must hold of what it finds."""
-
-    rule: Rule
-    expression: Any
-    check: _Check
+def _forms_of(subject: Subject) -> Iterator[Form]:
+    return forms(
+        names=subject.names, users=subject.users, emails=subject.emails, phones=subject.phones
+    )
 
 
 class Names:
@@ -208,11 +183,11 @@ class Names:
         """Compile what is looked for."""
         self.subject = subject
         self._identity = subject.identity() if subject else ""
-        self._forms = list(_forms(subject)) if subject else []
+        self._forms = list(_forms_of(subject)) if subject else []
         self._terms: list[tuple[Term, Rule]] = []
         by_spelling: dict[str, int] = {}
         for term in terms:
-            self._terms.append((term, _rule("term", term.kind, "a term of the user's")))
+            self._terms.append((term, rule_for("term", term.kind, "a term of the user's")))
             for spelling in spellings(term.text):
                 by_spelling.setdefault(spelling, len(self._terms) - 1)
         self._numbers = list(by_spelling.values())
@@ -286,7 +261,7 @@ class Names:
         subject = self.subject
         for name, email in sorted(seen.pairs):
             if email in subject.emails and (seen.owned(email) or " " not in name):
-                tells = letters(name) >= _LEAST and fold(name) not in people.ROLES
+                tells = letters(name) >= LEAST and fold(name) not in people.ROLES
                 subject = subject.also(name) if tells else subject
             elif self._is_theirs(name):
                 subject = subject.also(email)
@@ -307,12 +282,7 @@ class Names:
         )
 
 
-def _rule(name: str, kind: str, title: str, confidence: float = 0.6) -> Rule:
-    # Below what is found by its form: that may be longer, and a secret.
-    return Rule(name, "personal", kind, title, confidence, regex="")
-
-
-def _found(form: _Form, text: bytes, folded: Folded) -> Iterator[Match]:
+def _found(form: Form, text: bytes, folded: Folded) -> Iterator[Match]:
     position = 0
     while match := form.expression.search(folded.text, position):
         first, last = match.span()
@@ -338,125 +308,3 @@ def _holds(check: str, text: bytes, start: int, end: int) -> bool:
 
 
 _SURNAME = re.compile(rb" [A-Z\xc3-\xc5][a-z\x80-\xff]")
-
-
-def _forms(subject: Subject) -> Iterator[_Form]:
-    """The forms of a person's name, of their accounts, addresses and numbers."""
-    full: list[str] = []
-    logins: list[str] = []
-    for name in sorted(subject.names):
-        full += _full(name)
-        logins += _logins(name)
-    logins += [one for user in sorted(subject.users) for one in _user(user)]
-    addresses = [_literal(email) for email in sorted(subject.emails)]
-    addresses += [f"(?:{'|'.join(logins)})[0-9]{{0,4}}{_TAG}{_DOMAIN}"] if logins else []
-    numbers = [one for phone in sorted(subject.phones) for one in _phone(phone)]
-    given = [_word(name[0]) for name in sorted(subject.names) if _tells(name[0])]
-    others = sorted({word for name in subject.names for word in name[1:] if _tells(word)})
-    part = _rule("subject-part", "PERSON", "a part of the subject's name", confidence=0.55)
-    forms: tuple[tuple[Rule, Iterable[str], _Check], ...] = (
-        (_rule("subject-email", "EMAIL", "an e-mail address of the subject"), addresses, "apart"),
-        (_rule("subject-name", "PERSON", "the name of the subject"), full, "camel"),
-        (_rule("subject-user", "USER", "a user name of the subject"), _numbered(logins), "camel"),
-        (_rule("subject-phone", "PHONE", "a phone number of the subject"), numbers, "apart"),
-        (part, given, "given"),
-        (part, map(_word, others), "surname"),
-    )
-    for rule, some, check in forms:
-        regex = "|".join(some)
-        if regex:
-            # Of plain words, which stand in more places, `re` finds the next one sooner.
-            plain = re.compile(regex.encode()) if rule is part else None
-            yield _Form(rule, plain or compiled(regex, "what was given as --subject"), check)
-
-
-def _numbered(logins: list[str]) -> list[str]:
-    return [f"(?:{'|'.join(logins)})[0-9]{{0,4}}"] if logins else []
-
-
-def _full(name: tuple[str, ...]) -> Iterator[str]:
-    """A name as prose and lists have it, the longest forms first."""
-    given, initial = _word(name[0]), _literal(fold(name[0])[:1])
-    between = "|".join([*map(_word, name[1:-1]), r"[a-z]\.?"])
-    for other in _others(name):
-        word, short = _word(other), _literal(fold(other)[:1])
-        yield f"{given}{_SPACE}(?:(?:{between}){_SPACE}){{0,3}}{word}"
-        yield rf"{word}{_SPACE}{given}(?:{_SPACE}[a-z]\.)?"
-        yield rf"{initial}\.?[ ]{{1,2}}(?:[a-z]\.?[ ])?{word}"
-        yield rf"{word}(?:,[ ]?{initial}\b\.?|[ ]{initial}\.)"
-        yield rf"{given}[ ]{short}\."
-
-
-def _logins(name: tuple[str, ...]) -> Iterator[str]:
-    """A name as accounts and slugs have it, the longest forms first."""
-    given, first = _word(name[0]), fold(name[0])[:1]
-    if len(name) > 2:
-        yield _JOINT.join(map(_word, name))
-    for other in _others(name):
-        word, last = _word(other), fold(other)[:1]
-        yield f"{given}{_JOINT}{word}"
-        yield f"{word}{_JOINT}{given}"
-        least = len(fold(other)) >= 4 and not {first + fold(other), fold(other)} & _WORDS
-        joint = _JOINT if least else r"[._-]"
-        yield f"{_literal(first)}{joint}{word}"
-        yield f"{word}{joint}{_literal(first)}"
-        least = len(fold(name[0])) >= 4 and fold(name[0]) not in _WORDS
-        yield f"{given}{_JOINT if least else '[._-]'}{_literal(last)}"
-
-
-def _others(name: tuple[str, ...]) -> list[str]:
-    """The words of a name behind the first, the surname first, without particles."""
-    return [word for word in reversed(name[1:]) if fold(word) not in people.PARTICLES]
-
-
-def _user(user: str) -> Iterator[str]:
-    yield _literal(fold(user))
-    parts = words(user)
-    if len(parts) > 1:
-        yield rf"(?:{_JOINT}|{_SPACE})".join(map(_word, parts))
-
-
-def _phone(phone: str) -> Iterator[str]:
-    """A number in its international and national forms, however it is grouped."""
-    from phonenumbers import (  # noqa: PLC0415 - slow to import
-        NumberParseException,
-        PhoneNumberFormat,
-        format_number,
-        parse,
-    )
-
-    digits = re.sub("[^0-9]", "", phone)
-    yield r"(?:\+|00)?" + r"[ .()/-]{0,3}".join(digits)
-    try:
-        number = parse(phone)
-    except NumberParseException:
-        return
-    national = re.sub("[^0-9]", "", format_number(number, PhoneNumberFormat.NATIONAL))
-    yield r"(?:\+|00)[ ]?" + r"[ .()/-]{0,3}".join(f"{number.country_code}{number.national_number}")
-    if len(national) >= 7:
-        yield r"[ .()/-]{0,3}".join(national)
-
-
-def _tells(word: str) -> bool:
-    """Whether a part of a name says whose it is where it stands alone."""
-    plain = fold(word)
-    return letters(word) >= _LEAST and plain not in _WORDS and plain not in people.PARTICLES
-
-
-def _word(word: str) -> str:
-    """An expression for the folded spellings of one word of a name."""
-    return "(?:" + "|".join(map(_literal, sorted(folds(word), reverse=True))) + ")"
-
-
-def _literal(text: str) -> str:
-    """A text in an expression over bytes; apostrophes may be missing, hyphens another joint."""
-    out = ""
-    for letter in text:
-        if letter in "'’":  # noqa: RUF001
-            out += r"(?:'|\xe2\x80\x99)?"
-        elif letter.isascii() and letter.isalnum():
-            out += letter
-        else:
-            raw = letter.encode("utf-8", "surrogateescape")
-            out += "".join(f"\\x{byte:02x}" for byte in raw)
-    return out
