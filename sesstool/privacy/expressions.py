@@ -6,30 +6,15 @@ line in which the value stands under JSON escapes, however often it was escaped.
 
 from __future__ import annotations
 
-import re
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import product
 from math import inf
 from re import IGNORECASE, _parser, error  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-# So many bytes behind the literal say enough of a value: more costs states, and rejects no more.
-_TELLING = 10
-# Of a value without a literal all is told that its form has.
-_WHOLE = 40
 _STRINGS = 400
-_LINE_END = ord("\n")
-_SPELLED = {8: ord("b"), 9: ord("t"), 10: ord("n"), 12: ord("f"), 13: ord("r")}
-_ESCAPED = frozenset(b'"\\/') | frozenset(_SPELLED)
-_CONTINUATION = frozenset(range(0x80, 0xC0))
-_UNICODE = r"\\+u[0-9A-Fa-f]{4}"
-_IN_UNICODE = frozenset(b"\\u0123456789abcdefABCDEF")
-# A line break soon behind the anchor, as an escape has it.
-_BROKEN = r"[A-Za-z0-9_.=+/:~-]{0,9}\\"
 _ALL = frozenset(range(256))
-_HIGH = frozenset(range(0x80, 0x100))
-_MOST = 24
 _CATEGORIES = {
     "CATEGORY_DIGIT": frozenset(string.digits.encode()),
     "CATEGORY_SPACE": frozenset(b" \t\n\r\f\v"),
@@ -62,46 +47,6 @@ def reach(regex: str, anchors: Iterable[str], near: int) -> Reach:
     if not near:
         return Reach(inf, inf)
     return Reach(width, width + near + max(map(len, anchors)))
-
-
-class Shape(NamedTuple):
-    """What the sign of a rule is made from; see `ruleset` for the members of a rule.
-
-    `beside` is what must not stand before the value, `whole` says that a match is all value, and
-    `joined` that line breaks may be in it, behind its anchor.
-    """
-
-    regex: str
-    anchors: Sequence[str]
-    context: Sequence[str]
-    beside: Class
-    whole: bool
-    joined: bool
-
-
-def sign(shape: Shape) -> str:
-    r"""An expression that every raw line matches in which a match of a rule stands.
-
-    It tells of the match from its anchor on as much as needed. Escapes that spell an ASCII letter
-    (`\u0041`), and encodings other than JSON, are not its matter. It never matches a line end.
-    """
-    tree = _parse(shape.regex)
-    writer = _Writer()
-    words = "|".join(writer.literal(a.encode()) for a in shape.context or shape.anchors)
-    if tree is None:
-        return words or "."
-    items = _flat(tree, _folds(tree))
-    lead = _lead(shape.beside) if shape.whole else ""
-    if shape.anchors:
-        factor = _factor(
-            items, tuple(a.encode() for a in shape.anchors), writer, lead, shape.joined
-        )
-        if factor is not None:
-            return factor[0]
-    form = writer.sequence(items, _WHOLE)[0]
-    if not shape.context:
-        return lead + form
-    return f"(?:{words}).*{form}" if shape.whole else words
 
 
 class Item(NamedTuple):
@@ -207,34 +152,6 @@ def _before(items: list[Item], anchors: tuple[bytes, ...]) -> float | None:
     return sum(_item_width(i) for i in items[:number]) + max(inner)
 
 
-def _factor(
-    items: list[Item], anchors: tuple[bytes, ...], writer: _Writer, lead: str, joined: bool
-) -> tuple[str, int] | None:
-    """What every match has at an anchor, None where it may have none. `lead` begins the match.
-
-    With how much is left to tell: 0 where not all items are told.
-    """
-    run = _run(items, anchors)
-    if run:
-        text = "(?:" + "|".join(writer.literal(s) for s in run.strings) + ")"
-        rest, left = writer.sequence(items[run.until :], _TELLING)
-        if joined:
-            rest = f"(?:{rest}|{_BROKEN})"
-        if not run.first:
-            return lead + text + rest, left
-        least, one = _one(items[run.first - 1])
-        return (writer.one(one) if one and least else "") + text + rest, left
-    number = _choice(items, anchors)
-    if number is None:
-        return None
-    item = items[number]
-    lead = "" if number else lead
-    inner = [_factor(_flat(b, item.folds), anchors, writer, lead, joined) for b in item.value[1]]
-    known = [factor for factor in inner if factor]
-    rest, left = writer.sequence(items[number + 1 :], min(n for _, n in known))
-    return "(?:" + "|".join(text for text, _ in known) + ")" + rest, left
-
-
 def _strings(item: Item) -> list[bytes] | None:
     """All that an item matches, None if that is much; letters that fold are in lower case."""
     if item.name == "AT":
@@ -298,95 +215,3 @@ def _category(name: str) -> Class:
     if name in _CATEGORIES:
         return _CATEGORIES[name]
     return _ALL - _CATEGORIES[name.replace("_NOT", "")]
-
-
-def _one(item: Item) -> tuple[int, Class]:
-    """How often at least an item of one byte stands, and the bytes; no bytes if it is another."""
-    if item.name != "MAX_REPEAT":
-        return 1, _class(item)
-    inner = _flat(item.value[2], item.folds)
-    if len(inner) != 1:
-        return 1, frozenset()
-    least, one = _one(inner[0])
-    return least * item.value[0], one
-
-
-def _lead(beside: Class) -> str:
-    if not beside:
-        return ""
-    return rf"(?:(?m:^)|{_set(_ALL - beside)}|\\[bfnrt])"
-
-
-def _set(letters: Class) -> str:
-    letters -= {_LINE_END}
-    ranges: list[list[int]] = []
-    for letter in sorted(letters):
-        if ranges and ranges[-1][1] == letter - 1:
-            ranges[-1][1] = letter
-        else:
-            ranges.append([letter, letter])
-    inside = "".join(rf"\x{a:02x}" if a == b else rf"\x{a:02x}-\x{b:02x}" for a, b in ranges)
-    return f"[{inside}]" if inside else r"\\"
-
-
-class _Writer:
-    """Writes loose expressions."""
-
-    def literal(self, text: bytes) -> str:
-        """A text in any case."""
-        plain = re.compile(rb"[A-Za-z0-9_@:=.$!#~ -]+").fullmatch(text)
-        if plain:
-            return f"(?i:{re.escape(text.decode())})"
-        return "".join(self.one(_class(Item("LITERAL", c, folds=True))) for c in text)
-
-    def one(self, letters: Class) -> str:
-        """One byte of a class as it stands in a raw line."""
-        spelled = {_SPELLED[c] for c in letters if c in _SPELLED}
-        text = _set(letters | spelled)
-        if letters & _ESCAPED:
-            text = rf"\\*{text}"
-        if not letters.isdisjoint(_HIGH) and not letters >= _IN_UNICODE:
-            text = f"(?:{text}|{_UNICODE})"
-            if not letters.isdisjoint(_CONTINUATION):
-                text += "?"
-        return text
-
-    def sequence(self, items: Iterable[Item], left: int) -> tuple[str, int]:
-        """Items until so many bytes are told, and how many of these are left to tell."""
-        parts = []
-        for item in items:
-            if left <= 0:
-                break
-            text, left = self._item(item, left)
-            parts.append(text)
-        return "".join(parts), left
-
-    def _item(self, item: Item, left: int) -> tuple[str, int]:
-        if item.name == "AT":
-            return "", left
-        if item.name == "BRANCH":
-            written = [self.sequence(_flat(b, item.folds), left) for b in item.value[1]]
-            return "(?:" + "|".join(t for t, _ in written) + ")", max(n for _, n in written)
-        if item.name == "MAX_REPEAT":
-            return self._repeat(item, left)
-        letters = _class(item)
-        optional = not letters.isdisjoint(_CONTINUATION) and not letters >= _IN_UNICODE
-        return self.one(letters), left - (not optional)
-
-    def _repeat(self, item: Item, left: int) -> tuple[str, int]:
-        least, most, inner = item.value
-        text, after = self.sequence(_flat(inner, item.folds), left)
-        each = left - after
-        if not text or not most:
-            return "", left
-        if each:
-            least = min(least, -(-left // each))
-        left -= each * least
-        if left <= 0:
-            return f"(?:{text}){{{least}}}", left
-        # Under escapes one byte may be many, and a class be entered anew.
-        exact = most <= _MOST and not _one(item)[1] & (_ESCAPED | _HIGH)
-        exact = exact and bool(_one(item)[1])
-        if exact or most == 1:
-            return f"(?:{text}){{{least},{most}}}", left
-        return f"(?:{text}){{{least},}}", left
