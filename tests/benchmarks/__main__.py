@@ -28,6 +28,8 @@ VALIDATE_GOAL = 1.0
 REPAIR_GOAL = 2.5
 MEMORY_GOAL = 120
 LINE_GOAL = 4.0
+REDACT_GOAL = 25
+REDACT_MEMORY = 150
 _LOADS = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
 _SESSTOOL = (sys.executable, "-m", "sesstool")
 _VALIDATE = (*_SESSTOOL, "validate", "--isolated")
@@ -80,7 +82,7 @@ def reference() -> tuple[str, Command]:
 
 def missed(value: float, goal: float) -> str:
     """The goal, and a mark where it was not reached."""
-    return f"goal {goal:g}" + ("" if value <= goal else "  MISSED")
+    return f"goal {abs(goal):g}" + ("" if value <= goal else "  MISSED")
 
 
 @contextmanager
@@ -192,12 +194,35 @@ def folder(options: argparse.Namespace) -> None:
     )
 
 
+def redact(options: argparse.Namespace) -> None:
+    """What it costs to look for secrets and personal data, and the rate that it makes."""
+    name, command = reference()
+    print(f"\nredact --check beside {name}: CPU seconds, {options.runs} pairs")
+    print(f"{'session':24}{'MB':>6}{'sesstool':>10}{'reference':>11}{'MB/s':>8}{'peak MB':>9}")
+    for size in options.size:
+        for form in sessions.FORMATS:
+            with session(form, size) as path:
+                ours, theirs, _ = beside(
+                    options.runs,
+                    lambda path=path: measure(  # type: ignore[misc]
+                        (*_SESSTOOL, "redact", "--isolated", "--check", str(path)), (0, 1)
+                    ),
+                    lambda path=path: measure((*command, str(path))),  # type: ignore[misc]
+                )
+            print(
+                f"{form:24}{size:6}{ours.cpu:10.2f}{theirs.cpu:11.2f}{size / ours.cpu:8.1f}"
+                f"{ours.memory:9.0f}  {missed(-size / ours.cpu, -REDACT_GOAL)} MB/s;"
+                f" {missed(ours.memory, REDACT_MEMORY)} MB"
+            )
+
+
 TABLES = {
     "start": start,
     "validate": validate,
     "line": line,
     "repair": repair,
     "folder": folder,
+    "redact": redact,
 }
 
 
