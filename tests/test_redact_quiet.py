@@ -343,7 +343,8 @@ def test_a_turn_that_is_not_over(folder, quiet):
     path = folder / "open.jsonl"
     seal = {"type": "thinking", "thinking": f"I mail {MAIL}", "signature": "QUJD" * 20}
     path.write_bytes(jsonl(prompt(1, None), answer(2, 1, seal, use("toolu_1"))))
-    code, _, err = quiet(path)
+    assert quiet(path)[0] == 1
+    code, _, err = quiet(path, "--write", "--in-place", "--yes")
     assert code == 2
     assert "line 2 of" in err
 
