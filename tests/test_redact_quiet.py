@@ -242,7 +242,7 @@ def test_in_place(folder, quiet, tmp_path):
 def test_a_result_that_fails_its_verification(folder, quiet, tmp_path, monkeypatch, loud):
     """Lines that were left as they are do not pass; nothing is written, no report either."""
 
-    def lazy(_, line):
+    def lazy(_, line, **_more):
         return Rewritten(line, settled=True)
 
     monkeypatch.setattr(Rewriter, "rewrite", lazy)
@@ -257,18 +257,20 @@ def test_a_result_that_fails_its_verification(folder, quiet, tmp_path, monkeypat
 
 def test_a_text_that_does_not_come_to_rest(folder, quiet, monkeypatch):
     """The line in which new findings come up with each round is named."""
-    monkeypatch.setattr(Rewriter, "rewrite", lambda _, line: Rewritten(line))
+    monkeypatch.setattr(Rewriter, "rewrite", lambda _, line, **_more: Rewritten(line))
     code, _, err = quiet(folder)
     assert code == 6
     assert "holds new findings after each round" in err
 
 
 @pytest.mark.parametrize("loud", [[], ["-v"]])
-@pytest.mark.parametrize("place", ["verify", "Redactor", "compress"])
+@pytest.mark.parametrize(
+    "place", [(redaction, "verify"), (redaction, "Redactor"), (publishing, "compress")]
+)
 def test_a_bug(folder, quiet, tmp_path, monkeypatch, place, loud):
     """Its message holds values; it is told by type and place."""
     error = ValueError(VALUES)
-    with failing(monkeypatch, redaction, place, error):
+    with failing(monkeypatch, *place, error):
         target = tmp_path / "copies"
         code, _, err = quiet(folder, "-o", target, *loud, *reports(tmp_path))
     assert code == 70
@@ -280,14 +282,14 @@ def test_a_bug(folder, quiet, tmp_path, monkeypatch, place, loud):
     ("error", "exit_code"),
     [(KeyboardInterrupt(MAIL), 130), (OSError(errno.ENOSPC, "no space left", MAIL), 6)],
 )
-@pytest.mark.parametrize("place", ["verify", "compress"])
+@pytest.mark.parametrize("place", [(redaction, "verify"), (publishing, "compress")])
 def test_an_interruption_and_a_full_disk(
     folder, quiet, tmp_path, monkeypatch, error, exit_code, place
 ):
     """No report tells of copies that were not made."""
     if isinstance(error, OSError):
         error = OSError(errno.ENOSPC, "no space left")
-    with failing(monkeypatch, redaction, place, error):
+    with failing(monkeypatch, *place, error):
         arguments = [folder, "-o", tmp_path / "copies", *reports(tmp_path)]
         assert quiet(*arguments)[0] == exit_code
     assert not list(tmp_path.glob("report*"))
@@ -343,7 +345,8 @@ def test_a_turn_that_is_not_over(folder, quiet):
     path = folder / "open.jsonl"
     seal = {"type": "thinking", "thinking": f"I mail {MAIL}", "signature": "QUJD" * 20}
     path.write_bytes(jsonl(prompt(1, None), answer(2, 1, seal, use("toolu_1"))))
-    code, _, err = quiet(path)
+    assert quiet(path)[0] == 1
+    code, _, err = quiet(path, "--write", "--in-place", "--yes")
     assert code == 2
     assert "line 2 of" in err
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sesstool.formats.base import Field, Format
 from sesstool.formats.schemas import keywords, schema_text
+from sesstool.records.jsonspan import join
 
 _TOKEN = re.compile(
     rb'"(?P<string>[^"\\]*+(?:\\.[^"\\]*+)*+)"|(?P<mark>[{}\[\],])|(?P<number>-?[0-9][0-9.eE+-]*+)',
@@ -17,6 +18,15 @@ _TOKEN = re.compile(
 # What seals itself or holds a picture; anything else in such a field is text.
 _BLOB = re.compile(rb"(?:data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)?[A-Za-z0-9+/_-]{24,}={0,2}")
 _ALL = ".**"
+# Arguments and results of the tools that most agents have.
+_TOOLS = """
+arguments args body cmd code command content cwd data description details diff edits env
+environment error file filePath file_path gitBranch headers input items line lines message
+metadata name newString new_string oldString old_string originalFile output params path
+pattern payload prompt query result results role script stderr stdin stdout structuredPatch
+text title todos toolUseResult type url value values workdir
+"""
+_USUAL = frozenset(_TOOLS.split())
 
 
 class Leaf(NamedTuple):
@@ -99,6 +109,17 @@ class Policy:
         """What a key is; `name` is its field's. The format's own stay, whatever is found."""
         own = key in self._keys or self.named(name) is not Field.TEXT
         return Field.FROZEN if own else Field.TEXT
+
+    def pointer(self, leaf: Leaf) -> str:
+        """Where a leaf is, with "*" for each key that neither the format nor a usual tool names.
+
+        A key can be data, and what no rule finds in it may be a value all the same.
+        """
+        known = (
+            part if type(part) is int or part in self._keys or part in _USUAL else "*"
+            for part in leaf.path
+        )
+        return join(*known)
 
     def of(self, leaf: Leaf, raw: bytes) -> Field:
         """What a leaf is. A field that may be opaque is text where no blob stands in it."""

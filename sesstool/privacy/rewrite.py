@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,13 +13,11 @@ from sesstool.privacy.fields import Leaf, Policy, leaves
 from sesstool.privacy.scan import Hit, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
 from sesstool.records.heal import decode
-from sesstool.records.jsonspan import Member, dumps, join, locate, members
+from sesstool.records.jsonspan import Member, dumps, locate, members
 
 # A stand-in can complete what another rule looks for; that settles in a round or two.
 _ROUNDS = 4
 _THOUGHT = {"summary": b"[]", "content": b"null", "encrypted_content": b"null"}
-# A key that a program would use: words in one of the usual spellings.
-_NAME = re.compile(r"(?=.{1,32}\Z)[$_]*+(?:(?:[a-z]{2,}+|[A-Z][a-z]++|[A-Z]{2,}+)[_-]?+)+")
 _REMOVED = "[sesstool: a thinking block that held redacted values was removed]"
 
 
@@ -29,7 +26,7 @@ class Place:
     """A place that holds a value.
 
     `start` and `end` are offsets in the line, `pointer` is "" in a line that is no JSON, and has
-    "*" for a key that may be somebody's data. `action` is "replaced", "kept" (in a frozen field),
+    "*" for keys that may be somebody's data. `action` is "replaced", "kept" (in a frozen field),
     or "removed" (with the thinking block around it).
     """
 
@@ -124,14 +121,13 @@ class Rewriter:
             for number in _touched(parts, hit.start, hit.end)
             if fields[number] is not Field.OPAQUE
         ]
-        hidden = {parts[n].path[-1] for _, n in found if parts[n].kind == "key"}
         places: list[Place] = []
         changes: list[tuple[int, int, bytes]] = []
         for hit, number in found:
             leaf, kind = parts[number], fields[number]
             start, end = max(hit.start, leaf.start), min(hit.end, leaf.end)
             action = "kept" if kind is Field.FROZEN else "replaced"
-            places.append(Place(hit, start, end, _pointer(leaf, hidden), action))
+            places.append(Place(hit, start, end, self._policy.pointer(leaf), action))
             change = self._change(leaf, start, end, hit)
             if kind is Field.TEXT and change not in changes[-1:]:
                 changes.append(change)
@@ -266,16 +262,6 @@ def overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     """Whether one of some spans in order overlaps [start, end)."""
     at = bisect_right(spans, start, key=lambda span: span[1])
     return at < len(spans) and spans[at][0] < end
-
-
-def _pointer(leaf: Leaf, hidden: Container[str | int]) -> str:
-    """Where a leaf is, without the keys that hold values and those that no program would name."""
-    return join(
-        *(
-            "*" if type(part) is str and (part in hidden or not _NAME.fullmatch(part)) else part
-            for part in leaf.path
-        )
-    )
 
 
 def _removed(place: Place, blocks: Iterable[Member]) -> Place:
