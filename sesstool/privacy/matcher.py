@@ -6,18 +6,18 @@ anchor of it is within reach, which finds the same.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ahocorasick_rs
 
 from sesstool.privacy.candidate import Candidate
 from sesstool.privacy.expressions import Reach, reach
 from sesstool.privacy.labels import Labels, headed, labelled
-from sesstool.privacy.ruleset import Rule
+from sesstool.privacy.ruleset import Rule, compiled
 from sesstool.privacy.validators import holds
 
 # Anchors are looked for in parts: a list of all of them could be far larger than the text.
@@ -31,6 +31,9 @@ _IN_CHARACTER = 0x80
 # Matches that are refused hide others that begin inside them: so many are looked for in a row.
 _RETRIES = 16
 _LONG = 1 << 10
+# A rule is quiet after so many texts without a match; one match takes many more to make up for.
+_MISSES, _LOUD, _BATCH = 32, 1024, 16
+_NAME = re.compile(r"\(\?P<\w+>")
 BESIDE = {
     "token": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"),
     "word": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"),
@@ -54,7 +57,12 @@ class Matcher:
         """Index the anchors; the expressions of the rules are compiled when first used."""
         self.rules = tuple(rules)
         self._window = window
-        self._always = [r for r in self.rules if not r.anchors and r.label_pattern is None]
+        self._always = [
+            number
+            for number, rule in enumerate(self.rules)
+            if not rule.anchors and rule.label_pattern is None
+        ]
+        self._quiet = _Quiet(self.rules)
         self._of_anchor: defaultdict[str, list[int]] = defaultdict(list)
         for number, rule in enumerate(self.rules):
             for anchor in rule.anchors:
@@ -84,63 +92,103 @@ class Matcher:
         """The values in a text, in order, none overlapping another."""
         lower = text.lower()
         found: list[Match] = []
-        for rule in self._always:
-            _apply(rule, text, lower, 0, len(text), found)
+        everywhere = []
         for number, places in self._places(lower).items():
+            if self._is_all(number, places, len(text)):
+                everywhere.append(number)
+                continue
             for start, end in self._parts(number, places, len(text)):
                 _apply(self.rules[number], text, lower, start, end, found)
+        for number in self._quiet.among(text, [*self._always, *everywhere]):
+            hit = _apply(self.rules[number], text, lower, 0, len(text), found)
+            self._quiet.tell(number, hit=hit)
         for number, parts in self._labels.parts(text).items():
             for start, end in parts:
                 _apply(self.rules[number], text, lower, start, min(end, len(text)), found)
         return settled(found) if len(found) > 1 else found
 
-    def _places(self, lower: bytes) -> dict[int, list[tuple[int, int]]]:
-        """For each rule where it may match: the first and the last offset of an anchor there."""
-        places: dict[int, list[tuple[int, int]]] = {}
+    def _places(self, lower: bytes) -> dict[int, list[int]]:
+        """For each rule where it may match the offsets of its anchors; none where all may be."""
+        places: dict[int, list[int]] = {}
         for start in range(0, len(lower), self._window):
             part = lower[start : start + self._window + self._overlap]
             hits = self._index.find_matches_as_indexes(part, overlapping=True)
-            if len(hits) > _DENSE:
-                end = start + len(part)
-                spans = {index: [(start, end)] for index in {hit[0] for hit in hits}}
-            else:
-                spans = {}
-                for index, at, _ in hits:
-                    spans.setdefault(index, []).append((start + at, start + at))
-            for index, some in spans.items():
+            offsets: dict[int, list[int]] = {}
+            for index, at, _ in hits:
+                offsets.setdefault(index, []).append(start + at)
+            dense = len(hits) > _DENSE
+            for index, some in offsets.items():
                 for number in self._of_anchor[self._anchors[index]]:
+                    if dense:
+                        places[number] = []
+                        continue
                     # A rule that begins with its anchor needs the boundary before it.
                     beside = self._beside[number]
-                    fit = some
-                    if beside and len(hits) <= _DENSE:
-                        fit = [p for p in some if not p[0] or lower[p[0] - 1] not in beside]
-                    if fit:
-                        places.setdefault(number, []).extend(fit)
+                    fit = [at for at in some if not at or lower[at - 1] not in beside]
+                    known = places.setdefault(number, fit)
+                    if known is not fit and known:
+                        known += fit
+                    elif not fit and not known:
+                        del places[number]
         return places
 
-    def _parts(
-        self, number: int, places: list[tuple[int, int]], length: int
-    ) -> Iterator[tuple[int, int]]:
+    def _is_all(self, number: int, places: list[int], length: int) -> bool:
+        """Whether the parts that a rule must be tried on are about all of the text."""
+        before, after = self._reach[number]
+        return not places or (before + after + _GAP) * len(places) >= length
+
+    def _parts(self, number: int, places: list[int], length: int) -> Iterator[tuple[int, int]]:
         """The parts of the text that hold every match of a rule, with what is near joined."""
         before, after = self._reach[number]
-        if before == inf:
-            yield 0, length
-            return
         places.sort()
-        first, last = places[0]
-        for start, end in places:
-            if start - before > last + after + _GAP:
+        first = last = places[0]
+        for at in places:
+            if at - before > last + after + _GAP:
                 yield max(first - int(before), 0), int(min(last + after, length))
-                first = start
-            last = max(last, end)
+                first = at
+            last = at
         yield max(first - int(before), 0), int(min(last + after, length))
 
 
-def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: list[Match]) -> None:
-    """Add what a rule finds in a part of a text, or begins there."""
+class _Quiet:
+    """Rules that found nothing in many texts, tried together: mostly they find nothing again."""
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self._rules = rules
+        self._misses: Counter[int] = Counter()
+        self._waiting: list[int] = []
+        self._batches: list[tuple[Any, frozenset[int]]] = []
+
+    def among(self, text: bytes, numbers: list[int]) -> list[int]:
+        """Those of some rules that may match in a text."""
+        left = set(numbers)
+        for expression, members in self._batches:
+            if not left.isdisjoint(members) and expression.search(text) is None:
+                left -= members
+        return [number for number in numbers if number in left]
+
+    def tell(self, number: int, *, hit: bool) -> None:
+        """Take note of whether the expression of a rule matched."""
+        if hit:
+            self._misses[number] = -_LOUD
+            return
+        self._misses[number] += 1
+        if self._misses[number] == _MISSES:
+            self._waiting.append(number)
+            if len(self._waiting) == _BATCH:
+                together = "|".join(f"(?:{self._rules[n].regex})" for n in self._waiting)
+                expression = compiled(_NAME.sub("(?:", together), "rules together")
+                self._batches.append((expression, frozenset(self._waiting)))
+                self._waiting = []
+
+
+def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: list[Match]) -> bool:
+    """Add what a rule finds in a part of a text, or begins there; says if anything matched."""
     search = rule.compiled.search
     refused = 0
+    matched = False
     while match := search(text, start, end):
+        matched = True
         first, last = match.span()
         begin, finish = max(map(match.span, rule.value_groups))
         if begin < 0:
@@ -160,6 +208,7 @@ def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: l
             start = _anew(rule, lower, first, start)
         else:
             refused = 0
+    return matched
 
 
 def _splits(text: bytes, at: int) -> bool:
