@@ -7,9 +7,9 @@ anchor of it is within reach, which finds the same.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import ahocorasick_rs
@@ -264,3 +264,9 @@ def settled(found: list[Match]) -> list[Match]:
             end = max(match.end, rivals[-1].end)
             kept[at:last] = [Match(start, end, rivals[0].rule)]
     return kept
+
+
+def overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether one of some spans in order overlaps [start, end)."""
+    at = bisect_right(spans, start, key=lambda span: span[1])
+    return at < len(spans) and spans[at][0] < end

@@ -21,10 +21,10 @@ from sesstool.formats.base import Field, Format, mapping
 from sesstool.formats.events import Message, ToolCall, ToolResult
 from sesstool.privacy.allow import Allowed, Entry
 from sesstool.privacy.deltas import mended
-from sesstool.privacy.matcher import Match, settled
+from sesstool.privacy.matcher import Match, overlaps, settled
 from sesstool.privacy.names import Names, Subject, Term
 from sesstool.privacy.people import People
-from sesstool.privacy.rewrite import Place, Rewriter, Rewritten, overlaps
+from sesstool.privacy.rewrite import Place, Rewriter, Rewritten
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.scan import Known, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins

@@ -10,6 +10,7 @@ from typing import Any
 from sesstool.formats.base import Field, Format
 from sesstool.formats.events import Thinking
 from sesstool.privacy.fields import Leaf, Policy, leaves
+from sesstool.privacy.matcher import overlaps
 from sesstool.privacy.scan import Hit, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
 from sesstool.records.heal import decode
@@ -256,12 +257,6 @@ def _emptied(line: bytes, item: Member) -> Iterator[tuple[int, int, bytes]]:
     for name, member in members(line, item.start):
         if name in _THOUGHT:
             yield member.start, member.end, _THOUGHT[name]
-
-
-def overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
-    """Whether one of some spans in order overlaps [start, end)."""
-    at = bisect_right(spans, start, key=lambda span: span[1])
-    return at < len(spans) and spans[at][0] < end
 
 
 def _removed(place: Place, blocks: Iterable[Member]) -> Place:

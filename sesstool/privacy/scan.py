@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from sesstool.privacy.matcher import Match, Matcher, settled
+from sesstool.privacy.matcher import Match, Matcher, overlaps, settled
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.views import SEAM, View, Views, unescaped
+from sesstool.privacy.wraps import wrapped
 
 _BACKSLASH = ord("\\")
 # An escape of which only the beginning is there.
@@ -61,6 +62,10 @@ class Scanner:
         drawn = Views(begin)
         for view in drawn:
             matches = [] if clean else self._matcher.find(view.text)
+            if not clean and b"\n" in view.text:
+                for match, value in wrapped(view.text, self._joined):
+                    span = Match(*view.source(match.start, match.end), match.rule)
+                    whole.setdefault(span, Hit(*span, value, (*view.chain, "wrapped")))
             if self._known is not None:
                 matches += self._known.find(view.text)
             for match in matches:
@@ -71,10 +76,10 @@ class Scanner:
                 hit = Hit(*span, view.text[match.start : end], view.chain)
                 (torn if _in_escape(view.text, match.start) else whole).setdefault(span, hit)
         self.bounded += drawn.bounded
-        for span, hit in torn.items():
+        if torn:
+            ends = sorted((span.start, span.end) for span in settled(list(whole)))
             # Where the escape is one, a deeper view has the value without its letter.
-            if not any(span.start < w.end and w.start < span.end for w in whole):
-                whole[span] = hit
+            whole |= {s: hit for s, hit in torn.items() if not overlaps(ends, s.start, s.end)}
         return [
             whole.get(match) or Hit(*match, text[match.start : match.end], ())
             for match in settled(list(whole))
