@@ -201,7 +201,9 @@ class _Reader:
         # What goes on behind it is the object that it is a part of, unless it is hardly one.
         # In an array of records a comma goes on behind each.
         inside = bool(_GOES_ON.match(text, end)) and len(self._keys & value.keys()) <= _SIBLING_KEYS
-        return self._sibling(value) and (not inside or bool(self._in_array))
+        # The last on the line may be short, where the file's records have all of its keys.
+        last = len(value) > 1 and value.keys() <= self._keys and not text[end:].strip(BLANK)
+        return (last or self._sibling(value)) and (not inside or bool(self._in_array))
 
     def _join(self, block: Block, scanner: Scanner) -> bool:
         """Join the following lines to the block where they complete its last record."""
