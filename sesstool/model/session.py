@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,9 @@ class Session:
         self._linear = _Linear()
         self._leaf: str | None = None
         self._leaf_row = -1
-        self._read_again: tuple[tuple[int, int], dict[str, Any]] = ((-1, -1), {})
+        # A record can have thousands of findings, about calls whose results stand in another one.
+        self._raw = lru_cache(maxsize=2)(source.read)
+        self._value = lru_cache(maxsize=2)(partial(_decoded, source))
 
     def read(self) -> Iterator[tuple[Record, Meaning | None]]:
         """The records with their meaning, None for fragments; builds the session on the way."""
@@ -134,19 +137,20 @@ class Session:
 
     def value(self, place: Place) -> dict[str, Any]:
         """The decoded record at a place, read again; it is not to be changed."""
-        # One record can have thousands of findings, and each asks for it.
-        span = (place.start, place.end)
-        if self._read_again[0] != span:
-            self._read_again = (span, self._decoded(place))
-        return self._read_again[1]
+        return self._value(place.start, place.end)
 
-    def _decoded(self, place: Place) -> dict[str, Any]:
-        raw = self.source.read(place.start, place.end)
-        try:
-            value = decode(raw)
-        except ValueError:
-            value, _ = heal(raw, place.start)
-        return value if type(value) is dict else {}
+    def raw(self, place: Place) -> bytes:
+        """The bytes of the record at a place, read again."""
+        return self._raw(place.start, place.end)
+
+
+def _decoded(source: Source, start: int, end: int) -> dict[str, Any]:
+    raw = source.read(start, end)
+    try:
+        value = decode(raw)
+    except ValueError:
+        value, _ = heal(raw, start)
+    return value if type(value) is dict else {}
 
 
 class _Linear:
