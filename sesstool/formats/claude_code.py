@@ -412,6 +412,7 @@ class _Tracker(Tracker):
             "wrong-session",
             self._first[foreign[0]],
             f"{count} records belong to session {', '.join(sorted(foreign)[:3])}, not to {own}",
+            "move them by hand into a file of their own, named for their session",
         )
 
 
