@@ -24,8 +24,7 @@ _IDENTIFIER = re.compile(rb"[\w$.:/-]{1,64}")
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _TOKEN = re.compile(
-    rb"(?P<key>" + _STRING + rb")(?=[ \t\r\n]*+:)"
-    rb"|(?P<string>" + _STRING + rb")"
+    rb"(?P<string>" + _STRING + rb")(?P<key>(?=[ \t\r\n]*+:))?"
     rb'|(?P<torn>".*+)'
     rb"|(?P<open>[{\[])|(?P<close>[}\]])|(?P<comma>,)|(?P<colon>:)"
     rb"|(?P<space>[ \t\r\n]++)"
@@ -80,6 +79,7 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else sum(_cells(c) for c in text)
 
 
+@lru_cache(maxsize=1024)
 def _cells(char: str) -> int:
     if unicodedata.category(char) in {"Mn", "Me"}:
         return 0
