@@ -44,8 +44,6 @@ def result_block(question: Question) -> bytes:
 def block_event(block: dict[str, Any], pointer: str) -> Event | None:
     """What a content block means, None where it is words or an image."""
     kind = text(block.get("type"))
-    if kind == "text":
-        return None
     if kind in _CALLS:
         arguments = block.get("input")
         fault = "" if type(arguments) is dict else "its input is no object"

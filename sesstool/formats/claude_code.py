@@ -331,10 +331,11 @@ def _talk(value: dict[str, Any], kind: str, out: Meaning) -> None:
         out.events.append(Checkpoint("", summary=True, hollow=is_blank(content)))
     results = False
     for n, block in enumerate(content if type(content) is list else ()):
-        event = block_event(mapping(block), f"/message/content/{n}")
-        if event is not None:
-            out.events.append(event)
-            results = results or type(event) is ToolResult
+        if type(block) is dict and block.get("type") != "text":
+            event = block_event(block, f"/message/content/{n}")
+            if event is not None:
+                out.events.append(event)
+                results = results or type(event) is ToolResult
     prompt = kind == "user" and not results and value.get("isMeta") is not True
     out.events.append(Message("/message/content", kind, content, hidden, prompt))
 

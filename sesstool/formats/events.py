@@ -6,6 +6,7 @@ together as its `Meaning`, with the facts of its envelope.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,7 +139,7 @@ class Meaning:
     version: str = ""
     cwd: str = ""
     model: str = ""
-    nested: list[Meaning] = field(default_factory=list)
+    nested: Sequence[Meaning] = ()
 
     @property
     def idle(self) -> bool:

@@ -114,9 +114,9 @@ class Session:
         self.cwd = self.cwd or meaning.cwd
         self.version = meaning.version or self.version
         self.model = meaning.model or self.model
-        if meaning.time:
+        if meaning.time > self.last_time:
             self.first_time = self.first_time or meaning.time
-            self.last_time = max(self.last_time, meaning.time)
+            self.last_time = meaning.time
 
     def _leaf_change(self, value: dict[str, Any]) -> None:
         """A rewind names a leaf; it counts as long as no record follows it."""
@@ -163,15 +163,15 @@ class _Linear:
         self._kept_from = 0
 
     def see(self, meaning: Meaning) -> None:
-        for event in meaning.events:
-            if isinstance(event, (Message, ToolResult)):
-                self._counts.append(self._count)
-                break
+        before, talk = self._count, False
         for event in meaning.events:
             if isinstance(event, Message):
+                talk = True
                 if event.prompt:
                     self._turns.append(self._count)
                 self._count += event.role in ("user", "assistant")
+            elif isinstance(event, ToolResult):
+                talk = True
             elif isinstance(event, Checkpoint):
                 if event.kept_from >= 0:
                     self._kept_from = event.kept_from
@@ -179,6 +179,8 @@ class _Linear:
                     self._count, self._turns = 0, []
             elif isinstance(event, StateChange) and event.name == "rollback":
                 self._roll_back(event.value)
+        if talk:
+            self._counts.append(before)
 
     def _roll_back(self, turns: Any) -> None:
         if type(turns) is int and 0 < turns <= len(self._turns):
