@@ -72,7 +72,8 @@ def thinking(block: dict[str, Any], pointer: str) -> Thinking:
     fault = _sealed_fault(block.get("signature"), "signature")
     if fault:
         return Thinking(pointer, fault)
-    if _MASK.search(text(block.get("thinking"))[:64]) and "[" in text(block.get("thinking"))[:2]:
+    words = text(block.get("thinking"))
+    if "[" in words[:2] and _MASK.search(words[:64]):
         return Thinking(pointer, "its text was changed after it was signed", guess=True)
     return Thinking(pointer)
 

@@ -357,10 +357,11 @@ class _Tracker(Tracker):
         if not meaning.linked:
             return
         value = record.value or {}
-        if meaning.session and "forkedFrom" not in value:
-            self._sessions[meaning.session] += 1
-            if meaning.session not in self._first:
-                self._first[meaning.session] = _place(record)
+        name = meaning.session
+        if name and "forkedFrom" not in value:
+            if name not in self._sessions:
+                self._first[name] = _place(record)
+            self._sessions[name] += 1
         if meaning.scope:
             self._sidechain += 1
         else:
