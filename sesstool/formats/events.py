@@ -140,8 +140,3 @@ class Meaning:
     cwd: str = ""
     model: str = ""
     nested: Sequence[Meaning] = ()
-
-    @property
-    def idle(self) -> bool:
-        """Whether the record is about the session only: no words, no calls, nothing that steers."""
-        return len(self.events) == 1 and type(self.events[0]) is Meta

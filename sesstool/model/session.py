@@ -91,7 +91,9 @@ class Session:
         self.tracker.see(record, meaning)
         if not self.tracker.reads(meaning):
             meaning.events = [Meta("", "passed over")]
-        row, idle = -1, meaning.idle
+        events, row = meaning.events, -1
+        # A record about the session only has no words, no calls and nothing that steers.
+        idle = len(events) == 1 and type(events[0]) is Meta
         if self.graph is None:
             if not idle:
                 self._linear.see(meaning)
@@ -103,7 +105,7 @@ class Session:
         if idle:
             return
         self.pairing.see(record, meaning, row)
-        for event in meaning.events:
+        for event in events:
             if isinstance(event, Message):
                 self.last_message = record.start
             elif isinstance(event, StateChange) and event.name == "leaf":
