@@ -76,7 +76,7 @@ def _visible(char: str) -> str:
 
 def width(text: str) -> int:
     """How many terminal cells a safe text takes."""
-    return len(text) if text.isascii() else sum(_cells(c) for c in text)
+    return len(text) if text.isascii() else sum(map(_cells, text))
 
 
 @lru_cache(maxsize=1024)
