@@ -64,7 +64,7 @@ def lean_heap() -> None:
     """Have glibc give blocks over 1 MB back when they are freed.
 
     It would keep all that are below the largest so far, and scatter what stays among them: for
-    1 GB of records that is a quarter of the memory. The end of the heap is kept up to 8 MB, else
+    1 GB of records that is a quarter of the memory. The end of the heap is kept up to 4 MB, else
     each chunk that is read gets its pages from the kernel anew.
     """
     if sys.platform == "linux":
@@ -73,7 +73,7 @@ def lean_heap() -> None:
         with suppress(AttributeError, OSError):  # another C library
             heap = ctypes.CDLL(None)
             heap.mallopt(_MMAP_THRESHOLD, 1 << 20)
-            heap.mallopt(_TRIM_THRESHOLD, 8 << 20)
+            heap.mallopt(_TRIM_THRESHOLD, 4 << 20)
 
 
 @contextmanager
