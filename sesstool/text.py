@@ -6,7 +6,7 @@ import re
 import shlex
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -24,8 +24,7 @@ _IDENTIFIER = re.compile(rb"[\w$.:/-]{1,64}")
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _TOKEN = re.compile(
-    rb"(?P<key>" + _STRING + rb")(?=[ \t\r\n]*+:)"
-    rb"|(?P<string>" + _STRING + rb")"
+    rb"(?P<string>" + _STRING + rb")(?P<key>(?=[ \t\r\n]*+:))?"
     rb'|(?P<torn>".*+)'
     rb"|(?P<open>[{\[])|(?P<close>[}\]])|(?P<comma>,)|(?P<colon>:)"
     rb"|(?P<space>[ \t\r\n]++)"
@@ -35,7 +34,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 # Before a place further than this, a line is not looked at: it would take seconds.
-_HEAD = 1 << 20
+_HEAD = 1 << 17
 
 
 class _Piece(NamedTuple):
@@ -77,9 +76,10 @@ def _visible(char: str) -> str:
 
 def width(text: str) -> int:
     """How many terminal cells a safe text takes."""
-    return len(text) if text.isascii() else sum(_cells(c) for c in text)
+    return len(text) if text.isascii() else sum(map(_cells, text))
 
 
+@lru_cache(maxsize=1024)
 def _cells(char: str) -> int:
     if unicodedata.category(char) in {"Mn", "Me"}:
         return 0
@@ -101,16 +101,29 @@ def elide(text: str, cells: int) -> str:
 
 
 def structure(
-    raw: bytes, start: int, end: int, max_width: int, *, show_text: bool = False
+    raw: bytes,
+    start: int,
+    end: int,
+    max_width: int,
+    *,
+    show_text: bool = False,
+    headless: bool = False,
 ) -> tuple[str, int, int]:
     """One line that shows a JSON record's structure around its bytes [start, end).
 
     Returns the line and the cells [first, last) in which the range lies, at least one.
     Strings and numbers are elided, but for short ids and enumerations; `show_text` shows
-    them. Bytes that are no JSON are only counted. Never fails, whatever the bytes are.
+    them. Bytes that are no JSON are only counted. `headless` says that the record began before
+    `raw`: what stands before the range is then left out. Never fails, whatever the bytes are.
     """
     end = max(end, start + 1)
-    pieces = _pieces(raw, 0 if start <= _HEAD else start, max_width // 2 if show_text else 0)
+    longest = max_width // 2 if show_text else 0
+    if headless or start > _HEAD:
+        at = min(start, len(raw))
+        pieces = [] if headless else [_Piece(0, at, f"…{at} bytes…")]
+        pieces += islice(_pieces(raw, at, longest), max(max_width, 1))
+    else:
+        pieces = _from_head(raw, longest)
     first = bisect_right(pieces, start, key=lambda piece: piece.end)
     # A piece takes a cell or more: what is further away cannot be shown.
     before = pieces[max(first - max(max_width, 1), 0) : first]
@@ -128,7 +141,7 @@ def structure(
     left = _fitting(reversed(before), room - min(room // 2, behind))[::-1]
     right = _fitting(after, room - sum(width(p.shown) for p in left))
     shown = [*left, *inside, *right] or [_Piece(len(raw), len(raw), "")]
-    ahead = ("…" if shown[0].start > 0 else "") + "".join(p.shown for p in left)
+    ahead = ("…" if headless or shown[0].start > 0 else "") + "".join(p.shown for p in left)
     rest = "".join(p.shown for p in right)
     if shown[-1].end < len(raw) and not (middle + rest).endswith("…"):
         rest += "…"
@@ -147,13 +160,17 @@ def _fitting(pieces: Iterable[_Piece], room: int) -> list[_Piece]:
 
 
 @lru_cache(maxsize=1)
-def _pieces(raw: bytes, at: int, longest: int) -> list[_Piece]:
-    """The record cut into pieces; `longest` is how many cells of a string are shown, or 0.
+def _from_head(raw: bytes, longest: int) -> list[_Piece]:
+    """The pieces of a record, which is cut once, however many findings it has."""
+    return list(_pieces(raw, 0, longest, names=True))
 
-    What stands before `at` is one piece. A record with many findings is cut once.
+
+def _pieces(raw: bytes, at: int, longest: int, *, names: bool = False) -> Iterator[_Piece]:
+    """Cut a record into pieces from `at` on; `longest` is how many cells of a string are shown.
+
+    `names` says that ids and enumerations are shown: where the head was skipped, nobody knows
+    whose they are.
     """
-    at = min(at, len(raw))
-    pieces = [_Piece(0, at, f"…{at} bytes…")] if at else []
     key, depth, free = b"", 0, 0
     for match in _TOKEN.finditer(raw, at):
         kind, token = match.lastgroup, match[0]
@@ -163,14 +180,12 @@ def _pieces(raw: bytes, at: int, longest: int) -> list[_Piece]:
         elif kind == "close":
             free = 0 if depth == free else free
             depth -= 1
-        # Where the head was skipped, nobody knows whose keys these are.
-        names = key in _SHOWN_KEYS and not free and not at
-        pieces.append(_Piece(*match.span(), _shown(kind, token, longest, names=names)))
+        named = names and key in _SHOWN_KEYS and not free
+        yield _Piece(*match.span(), _shown(kind, token, longest, names=named))
         if kind == "key":
             key = token[1:-1]
         elif kind not in {"space", "colon"}:
             key = b""
-    return pieces
 
 
 def _shown(kind: str | None, token: bytes, longest: int, *, names: bool) -> str:

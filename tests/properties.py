@@ -56,7 +56,7 @@ _TAKES_OUT = {
     "M704",
     "J203",
 }
-_PARENTS = ("parentUuid", "parentId")
+_LINKS = {key for form in registry.FORMATS for key in (form.id_key, form.parent_key)}
 _KEYS = ("id_key", "parent_key", "call_key", "result_key", "keep_key")
 _MEMBERS = {
     *("retain_start_idx", "source_message_count", "messages_compacted"),
@@ -243,8 +243,11 @@ def _canonical(value: Any) -> str:
 
 
 def _unlinked(value: Any) -> str:
-    """A record without its parent, which it changes where it is moved."""
-    return _canonical({key: inner for key, inner in value.items() if key not in _PARENTS})
+    """A record without its place in the tree, which it changes where it is moved.
+
+    Another finding may have given it the id that it lacked.
+    """
+    return _canonical({key: inner for key, inner in value.items() if key not in _LINKS})
 
 
 def _readable(data: bytes) -> Iterator[tuple[int, int]]:

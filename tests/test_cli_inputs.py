@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sesstool.cli.main import run
-from tests.conftest import CALL, jsonl, talk
+from tests.conftest import CALL, jsonl, prompt, talk
 
 
 @pytest.fixture
@@ -57,3 +57,21 @@ def test_one_session_at_a_time(sound, capsys, command):
     (sound.parent / "other.jsonl").write_bytes(sound.read_bytes())
     assert run([command, str(sound.parent)]) == 2
     assert "more than one session" in capsys.readouterr().err
+
+
+def test_a_path_that_is_not_there(capsys):
+    """The error says what to do next."""
+    assert run(["validate", "none.jsonl"]) == 3
+    err = capsys.readouterr().err
+    assert "cannot open none.jsonl: no such file" in err
+    assert "sesstool: hint: check the path" in err
+
+
+def test_records_of_another_session(tmp_path, capsys):
+    """No edit moves them, and the next step is named."""
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(jsonl(*talk(2), prompt(3, 2, sessionId="other")))
+    assert run(["repair", str(path)]) == 1
+    err = capsys.readouterr().err
+    assert "M706" in err
+    assert "move them by hand into a file of their own" in err

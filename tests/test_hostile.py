@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 import pytest
 
+from sesstool import text
+from sesstool.checks.context import Options
+from sesstool.checks.engine import examine
+from sesstool.cli import snippets
 from sesstool.cli.main import run
+from sesstool.model import session
 from sesstool.records import jsonspan, recover
 from sesstool.records.jsonspan import Scanner
 from tests import properties
@@ -22,7 +30,9 @@ from tests.conftest import (
     result,
     runs,
     said,
+    says_with,
     tells,
+    told,
     use,
 )
 
@@ -172,3 +182,74 @@ def test_many_findings_in_one_record_share_one_look(monkeypatch):
     outcome = plan(jsonl(said("user", [*blocks, {"type": "text", "text": "x"}])))
     assert len(outcome.mended) == 1000
     assert calls < 10
+
+
+class Counted(Memory):
+    """Counts how often each long piece is read."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.pieces = Counter[tuple[int, int]]()
+
+    def read(self, start: int, end: int) -> bytes:
+        self.pieces[start, end] += end - start > 1 << 13
+        return super().read(start, end)
+
+
+MANY = [f"c{n}" for n in range(600)]
+AGAIN = {
+    "unanswered": jsonl(said("user"), asks(*MANY), said("user")),
+    "copies": jsonl(said("user"), asks(*["c"] * 600), tells("c"), said("user")),
+    "twins-with-results": jsonl(
+        said("user"),
+        says_with(*(use("c", n=n) for n in range(600))),
+        said("user", [told("c", str(n)) for n in range(600)]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_many_calls_of_a_message_share_what_is_read_again(name, monkeypatch):
+    """A message is read, decoded and measured anew a few times, not once a call."""
+    decoded, measured = [], []
+    decode, index = session._decoded, jsonspan._Index.__init__
+
+    def one_more(source: Memory, start: int, end: int) -> Any:
+        decoded.append(start)
+        return decode(source, start, end)
+
+    def another(self: jsonspan._Index, data: bytes) -> None:
+        measured.append(len(data))
+        index(self, data)
+
+    monkeypatch.setattr(session, "_decoded", one_more)
+    monkeypatch.setattr(jsonspan._Index, "__init__", another)
+    source = Counted(AGAIN[name])
+    _, report = examine(source, Options())
+    assert sum(f.code in ("T401", "T405") for f in report.findings) >= 599
+    assert len(decoded) < 10
+    assert len(measured) < 10
+    assert max(source.pieces.values()) < 10
+
+
+def test_a_report_cuts_the_line_of_many_findings_once(tmp_path, monkeypatch, capsys):
+    """Its head is cut into pieces once; far behind, what fits into the width is."""
+    shown, opened = [], []
+    show, source = text._shown, snippets.open_source
+
+    def another(*arguments: Any, **more: Any) -> str:
+        shown.append(arguments)
+        return show(*arguments, **more)
+
+    def once_more(path: Any) -> Any:
+        opened.append(path)
+        return source(path)
+
+    monkeypatch.setattr(text, "_shown", another)
+    monkeypatch.setattr(snippets, "open_source", once_more)
+    path = tmp_path / "talk.jsonl"
+    path.write_bytes(jsonl(said("user"), asks(*(f"c{n}" for n in range(2000)))))
+    assert run(["validate", "--isolated", str(path)]) == 1
+    assert capsys.readouterr().out.count("T401") == 2000
+    assert len(opened) == 1
+    assert len(shown) < 50_000 + 2000 * 101

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import starmap
 
 import pytest
 
@@ -23,7 +24,7 @@ def test_lines_have_their_place():
 
 def test_line_ends():
     """`end` is where the LF stands, `next` where the next line begins."""
-    first, last = lines(Memory(b"ab\ncd"))
+    first, last = starmap(Line, lines(Memory(b"ab\ncd")))
     assert (first.end, first.next) == (2, 3)
     assert (last.end, last.next) == (5, 5)
 
@@ -40,7 +41,7 @@ def test_chunks_do_not_matter():
     made = random.Random(7)
     for _ in range(200):
         data = bytes(made.choice(b"ab\n\r\0") for _ in range(made.randrange(40)))
-        expected = list(lines(Memory(data)))
+        expected = list(starmap(Line, lines(Memory(data))))
         assert b"".join(line.text + b"\n" * line.ended for line in expected) == data
         for step in (1, 2, 3, 7):
             assert list(lines(Memory(data, step=step))) == expected

@@ -13,7 +13,7 @@ from functools import cache
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sesstool.cli.main import run
@@ -69,6 +69,11 @@ PIECES = st.sampled_from(
 SOUP = st.lists(PIECES, max_size=40).map(b"".join) | st.binary(max_size=300)
 FORMATS = st.sampled_from([f.name for f in registry.FORMATS if f.repairable])
 RANDOM = st.integers(0, 2**63).map(Random)
+# A record that gets an id and is moved, between two copies of a result: all go through one edit.
+GIVEN_AND_MOVED = (
+    b'{"type":"message","id":"3","parentId":"2","message":{"role":"toolResult","toolCallId":"c"}}\n'
+    b'{"type":"custom-title","customTitle":"mill"}\n'
+)
 
 
 @cache
@@ -103,6 +108,7 @@ def test_reading_accounts_for_every_byte(data, chunk):
 
 
 @given(data=SOUP, format_name=FORMATS)
+@example(data=GIVEN_AND_MOVED + GIVEN_AND_MOVED.partition(b"\n")[0], format_name="pi")
 @share(20)
 def test_any_bytes_are_repaired_in_order(data, format_name):
     """Whatever the bytes, taken for whatever format, a repair keeps its promises."""

@@ -12,7 +12,18 @@ import pytest
 from sesstool.records.edits import EditSet
 from sesstool.records.heal import Kind
 from sesstool.records.recover import records, utf16
-from tests.conftest import Memory, dump, jsonl, loads, prompt, said, talk
+from tests.conftest import (
+    Memory,
+    bare,
+    bare_call,
+    bare_output,
+    dump,
+    jsonl,
+    loads,
+    prompt,
+    said,
+    talk,
+)
 
 ONE, TWO, THREE = (said("user", w) for w in ("one", 'two {not} a "record"', '{"role":"user"}'))
 A, B, C = map(dump, (ONE, TWO, THREE))
@@ -110,6 +121,37 @@ def test_a_record_behind_a_stub_may_be_torn_too():
     assert after == jsonl(A, B)
     assert set(kinds) == {Kind.TORN}
     assert len(values) == 2
+
+
+SHORT = said("developer", "keep the mill")
+ITEMS = [bare("message", **said("user", "one")), bare_call("c"), bare_output("c")]
+
+
+@pytest.mark.parametrize("cut", [20, -2])
+@pytest.mark.parametrize("stub", ITEMS)
+def test_a_short_record_behind_a_stub(stub, cut):
+    """No other record begins as it does, and each of its keys stands in the others."""
+    data = jsonl(dump(stub)[:cut] + dump(SHORT), *ITEMS)
+    _, values, left = scan(data)
+    assert values == [SHORT, *ITEMS]
+    assert left == jsonl(SHORT, *ITEMS)
+
+
+@pytest.mark.parametrize(
+    ("part", "behind"),
+    [
+        ({"text": "x", "role": "user"}, b""),
+        ({"role": "user"}, b""),
+        (SHORT, b'},"na'),
+        (SHORT, b"}"),
+    ],
+)
+def test_a_short_part_of_a_torn_line_is_no_record(part, behind):
+    """It has a key that no record has, or only one; or the record goes on behind it."""
+    torn = b'{"type":"message","extra":{"x":' + dump(part) + behind
+    _, values, left = scan(jsonl(*ITEMS, torn, *ITEMS))
+    assert values == ITEMS * 2
+    assert left == jsonl(*values)
 
 
 def test_inner_objects_of_a_torn_line_are_no_records():

@@ -26,6 +26,7 @@ from sesstool.findings import (
 )
 from sesstool.records.edits import Edit
 from sesstool.report import REPORTERS, Output, Totals, statistics
+from sesstool.report.base import Excerpt
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 SCHEMAS = Path(__file__).parent.parent / "schemas" / "output"
@@ -108,7 +109,7 @@ FILES = (
     FileReport("fine.jsonl", "codex", "session_meta comes first", 10, 1),
     FileReport("side\u202e.jsonl", "codex", "session_meta comes first", 90, 2, (OPEN_TO_ALL,)),
 )
-SNIPPETS = {"T401": (CALL, 400), "B104": (TORN, 900)}
+SNIPPETS = {"T401": Excerpt(CALL, 400), "B104": Excerpt(TORN, 900)}
 
 
 def render(name, files=FILES, **options):

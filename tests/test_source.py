@@ -7,12 +7,14 @@ import hashlib
 import io
 import os
 import random
+import shutil
 import sys
 
 import pytest
 import zstandard
 
 from sesstool.errors import InputError
+from sesstool.records import source
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.source import (
     EditedSource,
@@ -74,8 +76,64 @@ def test_a_cut_archive_is_refused(tmp_path, packed):
 def test_what_cannot_be_read_is_refused(tmp_path, name, message):
     """A missing file, a folder and a named pipe are errors and never waited for."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as caught:
         open_source(tmp_path / name)
+    assert caught.value.hint
+
+
+def endless(blocks):
+    """A zstd frame of blocks that each hold 128 KiB of one byte, in four bytes."""
+
+    def block(size, last):
+        return (size << 3 | 1 << 1 | last).to_bytes(3, "little") + b"a"
+
+    return b"\x28\xb5\x2f\xfd\x00\x38" + block(1 << 17, last=0) * blocks + block(1, last=1)
+
+
+@pytest.mark.parametrize("packed", [gzip.compress(bytes(1 << 20)), endless(8)], ids=["gz", "zst"])
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_few_bytes_that_hold_very_many_are_refused(tmp_path, monkeypatch, packed, piped):
+    """Over a size that sessions have, what is over a ratio that they have is not unpacked."""
+    path = tmp_path / "trap"
+    path.write_bytes(packed)
+    if piped:
+        path = "-"
+        stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(packed)))
+        monkeypatch.setattr(sys, "stdin", stream)
+    else:
+        with open_source(path) as read:
+            assert read.size >= 1 << 20
+    monkeypatch.setattr(source, "_LARGE", 1 << 19)
+    with pytest.raises(InputError, match=f"{len(packed)} compressed bytes hold more") as caught:
+        open_source(path)
+    assert "decompress it" in caught.value.hint
+
+
+def test_a_large_session_that_shrinks_as_sessions_do_is_read(tmp_path, monkeypatch):
+    """Size alone is no fault."""
+    monkeypatch.setattr(source, "_LARGE", 1 << 10)
+    path = tmp_path / "session.jsonl.gz"
+    path.write_bytes(gzip.compress(DATA))
+    with open_source(path) as read:
+        assert whole(read) == DATA
+
+
+@pytest.mark.parametrize("packed", [DATA, gzip.compress(DATA), zstandard.compress(DATA)])
+def test_a_spool_leaves_room_on_its_disk(monkeypatch, packed):
+    """What is spooled never takes the last of a disk; the hint names another folder."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(packed))))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: (1 << 40, 0, 1 << 28))
+    with pytest.raises(InputError, match="do not fit") as caught:
+        open_source("-")
+    assert "TMPDIR" in caught.value.hint
+
+
+def test_zstd_is_unpacked_in_bounded_memory():
+    """However much a few bytes stand for, no piece of it is larger than 16 MiB."""
+    raw = source._Counted(io.BytesIO(endless(600)))
+    sizes = [len(chunk) for chunk in source._unpacked_zst(raw)]
+    assert sum(sizes) == 600 * (1 << 17) + 1
+    assert max(sizes) <= 1 << 24
 
 
 @pytest.mark.parametrize("sent", [DATA, gzip.compress(DATA), b""])

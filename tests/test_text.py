@@ -144,6 +144,15 @@ def test_structure_does_not_read_the_head_of_a_giant_line():
     assert line[first:last] == '"id"'
 
 
+def test_structure_without_the_head():
+    """Nobody knows whose the values are: none is shown, and what stands before is left out."""
+    raw = b'"type":"x","id":"call-7"},{"id":"call-8"}'
+    start = raw.index(b'"id"')
+    line, first, last = structure(raw, start, start + 4, 80, headless=True)
+    assert line == '…"id":"…"},{"id":"…"}'
+    assert line[first:last] == '"id"'
+
+
 @given(st.binary(), st.integers(0, 50), st.integers(0, 50), st.integers(1, 60), st.booleans())
 def test_structure_never_fails(raw, start, length, max_width, show_text):
     """Any bytes give one printable line, and a place in it of at least one cell."""

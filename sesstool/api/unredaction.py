@@ -22,7 +22,7 @@ from sesstool.privacy import inverse
 from sesstool.privacy.putback import PutBack
 from sesstool.privacy.vault import Kept, Secret, Vault, open_vault
 from sesstool.records import transact
-from sesstool.records.lines import lines
+from sesstool.records.lines import each_line
 from sesstool.records.source import (
     FileSource,
     Fingerprint,
@@ -146,7 +146,7 @@ class _Way:
             self.grown = self.grown or more
             self.put_back = self.put_back or PutBack(self.vault.table())
             self.put_back.left = 0
-            tail = lines(self.source, kept.redacted_size)
+            tail = each_line(self.source, kept.redacted_size)
             chunks = _and(chunks, self.put_back.lines(tail))
         seen = Prefixes([*sizes, kept.size])
         self.source = _spooled(chunks, seen, self.source)
@@ -166,7 +166,7 @@ class _Way:
         self.put_back = PutBack(self.vault.table())
         self.source.close()
         redacted = open_source(self.path)
-        chunks = compress(self.put_back.lines(lines(redacted)), redacted.codec)
+        chunks = compress(self.put_back.lines(each_line(redacted)), redacted.codec)
         self.source = _spooled(chunks, Prefixes([]), redacted)
 
 
@@ -221,7 +221,7 @@ def publish(
         follow(
             file.path,
             _format(file.path),
-            zip(lines(redacted), lines(file.result), strict=False),
+            zip(each_line(redacted), each_line(file.result), strict=False),
             command="unredact",
             ignore_live=ignore_live,
             state=state,

@@ -113,7 +113,7 @@ def sibling(call: Call) -> Place | None:
 def beside(session: Session, call: Call, block: bytes) -> Edit:
     """Put a result's block behind those of its siblings, or else into a message of its own."""
     last = sibling(call)
-    raw = session.source.read(last.start, last.end) if last else b""
+    raw = session.raw(last) if last else b""
     member = locate(raw, last.pointer) if last else None
     if last is None or member is None:
         return put_behind(session.source, call.place.end, session.format.message(block))

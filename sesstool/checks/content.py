@@ -136,29 +136,31 @@ def bloat(context: Context, fault: Fault) -> Finding:
     return context.finding("C607", fault.place, fault.message, fix=fix)
 
 
-def check(context: Context, record: Record, meaning: Meaning) -> Iterator[Finding]:
+def check(context: Context, record: Record, meaning: Meaning) -> list[Finding]:
     """The findings about the content of one record."""
     form = context.session.format
     sent = form.verbatim
+    found: list[Finding] = []
     for event in meaning.events:
         if isinstance(event, Message):
             if not event.hidden and event.role in _TALK:
-                yield from _message(context, record, meaning, event)
-        elif isinstance(event, Thinking):
-            if event.fault:
-                yield _refused_thinking(context, record, event)
+                found += _message(context, record, meaning, event)
         elif isinstance(event, ToolCall):
             sent = True
             if event.fault:
-                yield bad_arguments(context, record, event)
-        elif isinstance(event, ToolResult) and type(event.content) is list:
-            key = "output" if form.provider == "openai-responses" else "content"
-            pointer = f"{event.pointer}/{key}"
-            yield from image_findings(context, record, event.content, pointer)
-            if form.pairing == "next":
-                yield from _empty_results(context, record, event.content, pointer)
+                found.append(bad_arguments(context, record, event))
+        elif isinstance(event, ToolResult):
+            if type(event.content) is list:
+                key = "output" if form.provider == "openai-responses" else "content"
+                pointer = f"{event.pointer}/{key}"
+                found += image_findings(context, record, event.content, pointer)
+                if form.pairing == "next":
+                    found += _empty_results(context, record, event.content, pointer)
+        elif isinstance(event, Thinking) and event.fault:
+            found.append(_refused_thinking(context, record, event))
     if sent:
-        yield from provider_findings(context, record, meaning)
+        found += provider_findings(context, record, meaning)
+    return found
 
 
 def _empty_results(
@@ -176,29 +178,28 @@ def _refused_thinking(context: Context, record: Record, event: Thinking) -> Find
     return (bad_thinking if anthropic else encrypted_reasoning)(context, record, event)
 
 
-def _message(
-    context: Context, record: Record, meaning: Meaning, event: Message
-) -> Iterator[Finding]:
+def _message(context: Context, record: Record, meaning: Meaning, event: Message) -> list[Finding]:
     content = event.content
     if type(content) is list and content:
-        yield from image_findings(context, record, content, event.pointer)
-        blank = [n for n, block in enumerate(content) if _is_empty(block)]
-        if blank:
+        found = image_findings(context, record, content, event.pointer)
+        if any(map(_is_empty, content)):
             place = Place(record.line, record.start, record.end, event.pointer)
-            yield from _blocks(context, place, content, blank, event.role)
-    elif (not content or _is_blank(content)) and context.session.format.leaves_out(""):
-        place = Place(record.line, record.start, record.end, event.pointer)
+            found += _blocks(context, place, content, event.role)
+        return found
+    if content and not _is_blank(content):
+        return []
+    place = Place(record.line, record.start, record.end, event.pointer)
+    if context.session.format.leaves_out(""):
         message = "message with nothing in it: the agent leaves it out"
-        yield context.finding("C601", place, message, severity=Severity.INFORMATION)
-    elif (not content or _is_blank(content)) and not _says_more(record, meaning):
-        place = Place(record.line, record.start, record.end, event.pointer)
-        yield empty_content(context, place, whole=True, role=event.role)
+        return [context.finding("C601", place, message, severity=Severity.INFORMATION)]
+    if _says_more(record, meaning):
+        return []
+    return [empty_content(context, place, whole=True, role=event.role)]
 
 
-def _blocks(
-    context: Context, place: Place, content: list[Any], blank: list[int], role: str
-) -> Iterator[Finding]:
-    """The findings about the blank blocks of a message, given by index."""
+def _blocks(context: Context, place: Place, content: list[Any], role: str) -> Iterator[Finding]:
+    """The findings about the blank blocks of a message."""
+    blank = [n for n, block in enumerate(content) if _is_empty(block)]
     for n in blank:
         spot = Place(*place[:3], f"{place.pointer}/{n}")
         if context.session.format.leaves_out(text(mapping(content[n]).get("text"))):

@@ -63,7 +63,7 @@ class Context:
         rule = RULES[code]
         start, end = place.start, place.end
         if place.pointer:
-            raw = self.session.source.read(start, end)
+            raw = self.session.raw(place)
             member = locate(raw, place.pointer)
             if member is not None:
                 start, end = place.start + member.start, place.start + member.end

@@ -148,15 +148,15 @@ class _Run:
                 yield finding
 
     def _record(self, record: Record, meaning: Meaning, *, deep: bool) -> list[Finding]:
-        self._sizes.append(len(record.raw))
-        if not record.raw.isascii() and _separated(record.raw):
+        raw = record.raw
+        self._sizes.append(len(raw))
+        if not raw.isascii() and _separated(raw):
             self._separators += 1
             self._separated = self._separated or Place(record.line, record.start, record.end)
         if record.defects and not all(d.kind in _AROUND for d in record.defects):
             # Its bytes are mended first; what it says is judged in the next round.
             return []
-        judged = deep and not meaning.idle
-        found = list(content.check(self._context, record, meaning)) if judged else []
+        found = content.check(self._context, record, meaning) if deep else []
         if meaning.nested:
             found += conversation.check(self._context, record, meaning)
         told = False

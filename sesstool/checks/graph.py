@@ -1,4 +1,7 @@
-"""Family G: the tree of records, its branches, and what a resume cannot reach."""
+"""Family G: the tree of records, its branches, and what a resume cannot reach.
+
+`compaction` has the rules about compactions.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from sesstool.checks.context import Context, manual, safe, unsafe
+from sesstool.checks import compaction
+from sesstool.checks.context import Context, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import id_of, set_member, set_parent
 from sesstool.findings import Finding, Fix, Severity
@@ -15,7 +19,6 @@ from sesstool.formats.events import ToolCall, ToolResult
 from sesstool.formats.wording import FIRST_PROMPT
 from sesstool.model.graph import (
     ASSISTANT,
-    BOUNDARY,
     CALL,
     HIDDEN,
     RESULT,
@@ -223,68 +226,6 @@ def branch_off(context: Context, graph: Graph, branch: Branch) -> Finding:
     return context.finding("G506", graph.place(branch.root), message)
 
 
-@rule("G507", "compaction-no-summary", Severity.ERROR)
-def compaction_no_summary(context: Context, graph: Graph, row: int) -> Finding:
-    """A compaction has no summary.
-
-    Finds: A compaction boundary behind which no summary follows, or a pi compaction with none.
-    Matters: A resume starts at the boundary: all before it is hidden, and nothing tells of it.
-    Example: A crash between the two records.
-    Repair: Unsafe, since the next request becomes long: the boundary is cut, and what hangs
-        from it hangs from the record before, so that the whole history is live again.
-    Seen: Claude Code 46603, 55818.
-    """
-    session = context.session
-    place = graph.place(row)
-    value = session.value(place)
-    logical = value.get("logicalParentUuid")
-    known = type(logical) is str and graph.row_of(logical) is not None
-    before = graph.up[row] if graph.up[row] >= 0 else graph.before(row)
-    parent = logical if known else id_of(session, graph, before) if before >= 0 else None
-    edits = [take_out(session.source, place.start, place.end)]
-    for child in graph.children(row):
-        edits += set_parent(session, graph, child, dumps(parent))
-    message = "a compaction without a summary: a resume shows nothing of what stands before it"
-    fix = unsafe("take the boundary out and close the chain", edits)
-    return context.finding("G507", place, message, fix=fix)
-
-
-@rule("G508", "compaction-bad-pointer", Severity.ERROR)
-def compaction_bad_pointer(context: Context, graph: Graph, row: int, missing: int) -> Finding:
-    """A compaction keeps records that are not in the file.
-
-    Finds: A compaction whose kept records (Claude Code: preserved segment or messages, pi:
-        `firstKeptEntryId`) have ids that no record has. A dangling `logicalParentUuid` is sound.
-        A MyCodeAgent checkpoint that counts more messages before it than stand there, where its
-        `retain_start_idx` then names another than a user's. Where that is a tool's result, and
-        none is missing, it is information.
-    Matters: The agent puts the kept records behind the summary; what it does not find is
-        missing from the talk. Without the first one pi sends none of them. A window that begins
-        at a tool's result is refused by the provider.
-    Example: `"preservedSegment":{"headUuid":"…","tailUuid":"…"}`
-    Repair: In pi, safe where a record names the lost one as its parent, or is the only one whose
-        parent is lost: that is the first one left. Else unsafe: the record behind the
-        compaction, so that nothing is kept. Manual in Claude Code: which records were meant,
-        the file does not tell. In MyCodeAgent safe: the index goes back to a user's message, by
-        at most as many as are missing.
-    Seen: Claude Code 46603.
-    """
-    session = context.session
-    place = graph.place(row)
-    key = session.format.keep_key
-    lost = next(iter(session.format.kept(session.value(place))))
-    first = graph.first_kept(row, lost) if isinstance(graph, StrictGraph) else ROOT
-    found = first if first >= 0 else next(iter(graph.children(row, row)), ROOT)
-    if not key or found < 0 or not id_of(session, graph, found):
-        fix = manual("compare the boundary with a copy of the session")
-    else:
-        edits = set_member(session, place, key, dumps(id_of(session, graph, found)))
-        title = f"let it keep what stands from line {graph.place(found).line} on"
-        fix = safe(title, edits) if first >= 0 else unsafe(title, edits)
-    message = f"the compaction keeps {missing} records that are not in the file"
-    return context.finding("G508", place, message, fix=fix)
-
-
 @rule("G509", "lost-first-message", Severity.ERROR)
 def lost_first_message(context: Context, graph: Graph, row: int) -> Finding:
     """The talk begins with an answer.
@@ -357,12 +298,6 @@ def copied_record(context: Context, fault: Fault) -> Finding:
     return context.finding("G502", fault.place, fault.message, fix=fix, severity=severity)
 
 
-def hollow_compaction(context: Context, fault: Fault) -> Finding:
-    """G507 in a session without a tree."""
-    fix = unsafe(fault.title, fault.edits)
-    return context.finding("G507", fault.place, fault.message, fix=fix)
-
-
 def check(context: Context) -> Iterator[Finding]:
     """All findings about the tree of a session that was read."""
     graph = context.session.graph
@@ -385,7 +320,7 @@ def check(context: Context) -> Iterator[Finding]:
             yield dangling_parent(context, graph, row, bridged.get(row, -1))
     if headless >= 0:
         yield lost_first_message(context, graph, headless)
-    yield from _compactions(context, graph)
+    yield from compaction.check(context, graph)
     for branch in graph.branches():
         grew = branch.fork >= 0 and branch.switches and branch.live_after
         judge = two_writers if grew else branch_off
@@ -421,26 +356,6 @@ def _headless(graph: Graph) -> int:
         summed_up = any(graph.flags[row] & SUMMARY for row in live)
         root = ROOT if graph.torn or summed_up else talk
     return root if graph.lost.get(root) else ROOT
-
-
-def _compactions(context: Context, graph: Graph) -> Iterator[Finding]:
-    """Boundaries that no summary follows before the next boundary."""
-    boundary = -1
-    for row in range(len(graph)):
-        flags = graph.flags[row]
-        if flags & BOUNDARY:
-            missing = context.session.format.kept(context.session.value(graph.place(row)))
-            gone = sum(graph.row_of(name) is None for name in missing)
-            if gone:
-                yield compaction_bad_pointer(context, graph, row, gone)
-        if flags & BOUNDARY and graph.scope[row] == graph.main:
-            if boundary >= 0:
-                yield compaction_no_summary(context, graph, boundary)
-            boundary = row
-        if flags & SUMMARY:
-            boundary = -1
-    if boundary >= 0:
-        yield compaction_no_summary(context, graph, boundary)
 
 
 def _wanted(graph: Graph, row: int) -> str:

@@ -59,15 +59,17 @@ def bad_image(context: Context, place: Place, block: dict[str, Any], fault: str)
 
 def image_findings(
     context: Context, record: Record, content: list[Any], pointer: str
-) -> Iterator[Finding]:
+) -> list[Finding]:
     """The findings about the images among the blocks at a pointer."""
+    found = []
     for n, block in enumerate(content):
         if type(block) is not dict or text(block.get("type")) not in _KINDS:
             continue
         fault = _fault(*_data(block))
         if fault:
             place = Place(record.line, record.start, record.end, f"{pointer}/{n}")
-            yield bad_image(context, place, block, fault)
+            found.append(bad_image(context, place, block, fault))
+    return found
 
 
 def _data(block: dict[str, Any]) -> tuple[str, str]:

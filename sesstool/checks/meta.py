@@ -7,9 +7,10 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from sesstool.checks.compaction import hollow_compaction
 from sesstool.checks.content import bloat, error_echo, orphan_reasoning
 from sesstool.checks.context import Context, manual, safe, unsafe
-from sesstool.checks.graph import copied_record, hollow_compaction, lost_message
+from sesstool.checks.graph import copied_record, lost_message
 from sesstool.checks.provider import bad_item_id
 from sesstool.checks.rule import rule
 from sesstool.checks.schema import refused_record

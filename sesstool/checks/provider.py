@@ -14,7 +14,7 @@ from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import replace_value
 from sesstool.findings import Finding, Severity
-from sesstool.formats.base import Fault, Place, blocks, mapping, text
+from sesstool.formats.base import Fault, Format, Place, blocks, mapping, text
 from sesstool.formats.events import Meaning, Message, ToolCall, ToolResult
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, locate
@@ -121,35 +121,41 @@ def bad_item_id(context: Context, fault: Fault) -> Finding:
     return context.finding("C608", fault.place, fault.message, fix=fix)
 
 
-def provider_findings(context: Context, record: Record, meaning: Meaning) -> Iterator[Finding]:
+def provider_findings(context: Context, record: Record, meaning: Meaning) -> list[Finding]:
     """What the session's provider would refuse in one record."""
     form = context.session.format
-    place = Place(record.line, record.start, record.end)
+    found: list[Finding] = []
     for event in meaning.events:
         if isinstance(event, ToolCall):
-            yield from _name(context, place, record, event)
-            if form.verbatim:
-                yield from _id(context, place, f"{event.pointer}/{form.call_key}", event.id)
-        elif isinstance(event, ToolResult) and form.verbatim:
-            yield from _id(context, place, f"{event.pointer}/{form.result_key}", event.id)
+            if form.verbatim and (fault := _id_fault(form, event.id)):
+                spot = _place(record, f"{event.pointer}/{form.call_key}")
+                found.append(bad_call_id(context, spot, event.id, fault))
+            if _is_odd_name(form, event.name):
+                found.append(_bad_name(context, record, event))
+        elif isinstance(event, ToolResult):
+            if form.verbatim and (fault := _id_fault(form, event.id)):
+                spot = _place(record, f"{event.pointer}/{form.result_key}")
+                found.append(bad_call_id(context, spot, event.id, fault))
         elif isinstance(event, Message) and form.pairing == "next":
-            yield from _order(context, place, event)
+            found += _order(context, record, event)
     if form.provider == "openai-chat" and len(meaning.events) > _CALLS_LENGTH:
         calls = [event.pointer for event in meaning.events if isinstance(event, ToolCall)]
         if len(calls) > _CALLS_LENGTH:
-            spot = Place(*place[:3], calls[0].rpartition("/")[0])
-            yield too_many_calls(context, spot, len(calls))
+            spot = _place(record, calls[0].rpartition("/")[0])
+            found.append(too_many_calls(context, spot, len(calls)))
+    return found
 
 
-def _id(context: Context, place: Place, pointer: str, name: str) -> Iterator[Finding]:
-    limit = _ID_LENGTH.get(context.session.format.provider)
+def _place(record: Record, pointer: str) -> Place:
+    return Place(record.line, record.start, record.end, pointer)
+
+
+def _id_fault(form: Format, name: str) -> str:
+    limit = _ID_LENGTH.get(form.provider)
     if limit is not None:
-        fault = f"it has {len(name)} characters, over {limit}" if len(name) > limit else ""
-    else:
-        plain = _PLAIN.fullmatch(name)
-        fault = "" if plain else "it has other characters than letters, digits, _ and -"
-    if fault:
-        yield bad_call_id(context, Place(*place[:3], pointer), name, fault)
+        return f"it has {len(name)} characters, over {limit}" if len(name) > limit else ""
+    plain = _PLAIN.fullmatch(name)
+    return "" if plain else "it has other characters than letters, digits, _ and -"
 
 
 def _taken(name: str) -> str:
@@ -158,27 +164,31 @@ def _taken(name: str) -> str:
     return f"{_ODD.sub('_', name)[:32]}_{unique}"
 
 
-def _name(context: Context, place: Place, record: Record, call: ToolCall) -> Iterator[Finding]:
-    form = context.session.format
+def _is_odd_name(form: Format, name: str) -> bool:
+    if form.provider == "anthropic":
+        return len(name) > _NAME_LENGTH["anthropic"]
     limit = _NAME_LENGTH.get(form.provider)
-    if limit is None or (form.provider != "anthropic" and not form.verbatim):
-        return
-    plain = form.provider == "anthropic" or bool(_PLAIN.fullmatch(call.name))
-    if not plain or len(call.name) > limit:
-        pointer = next(
-            (
-                f"{call.pointer}/{inner}name"
-                for inner in ("", "function/", "custom/")
-                if locate(record.raw, f"{call.pointer}/{inner}name")
-            ),
-            call.pointer,
-        )
-        yield bad_tool_name(context, Place(*place[:3], pointer), call.name, limit, plain=plain)
+    return form.verbatim and limit is not None and (len(name) > limit or not _PLAIN.fullmatch(name))
 
 
-def _order(context: Context, place: Place, message: Message) -> Iterator[Finding]:
+def _bad_name(context: Context, record: Record, call: ToolCall) -> Finding:
+    provider = context.session.format.provider
+    plain = provider == "anthropic" or bool(_PLAIN.fullmatch(call.name))
+    pointer = next(
+        (
+            f"{call.pointer}/{inner}name"
+            for inner in ("", "function/", "custom/")
+            if locate(record.raw, f"{call.pointer}/{inner}name")
+        ),
+        call.pointer,
+    )
+    limit = _NAME_LENGTH[provider]
+    return bad_tool_name(context, _place(record, pointer), call.name, limit, plain=plain)
+
+
+def _order(context: Context, record: Record, message: Message) -> Iterator[Finding]:
     kinds = [text(mapping(b).get("type")) for b in blocks(message.content)]
     results = [n for n, kind in enumerate(kinds) if kind == "tool_result"]
     if message.role == "user" and results and results[-1] >= len(results):
         others = [n for n in range(len(kinds)) if n not in set(results)]
-        yield late_result(context, Place(*place[:3], message.pointer), results + others)
+        yield late_result(context, _place(record, message.pointer), results + others)

@@ -131,7 +131,7 @@ def _moved_block(context: Context, result: Result, call: Call, ends: list[int]) 
     call's block answer. No edits where it stands on the next line already.
     """
     session, place = context.session, result.place
-    raw = session.source.read(place.start, place.end)
+    raw = session.raw(place)
     in_message = mapping(session.value(place)).get("role") == "user"
     if sibling(call) is None and in_message and len(ends) == _blocks(session, place):
         cut = take_out(session.source, place.start, place.end)

@@ -14,7 +14,7 @@ from sesstool.records.linewise import take_out
 
 def replace_value(session: Session, place: Place, pointer: str, text: bytes) -> list[Edit]:
     """Put `text` in place of the value at a pointer; nothing where there is none."""
-    raw = session.source.read(place.start, place.end)
+    raw = session.raw(place)
     member = locate(raw, pointer)
     if member is None:
         return []
@@ -26,7 +26,7 @@ def set_member(session: Session, place: Place, key: str, text: bytes) -> list[Ed
     found = replace_value(session, place, f"/{key}", text)
     if found:
         return found
-    raw = session.source.read(place.start, place.end)
+    raw = session.raw(place)
     at = place.start + raw.index(b"{") + 1
     return [Edit(at, at, dumps(key) + b":" + text + b",")]
 
@@ -34,7 +34,7 @@ def set_member(session: Session, place: Place, key: str, text: bytes) -> list[Ed
 def add_member(session: Session, place: Place, text: bytes) -> list[Edit]:
     """Add the member that a pointer names to the object that should hold it."""
     holder, _, key = place.pointer.rpartition("/")
-    raw = session.source.read(place.start, place.end)
+    raw = session.raw(place)
     member = locate(raw, holder)
     if member is None or raw[member.start : member.start + 1] != b"{":
         return []
@@ -45,7 +45,7 @@ def add_member(session: Session, place: Place, text: bytes) -> list[Edit]:
 
 def drop_value(session: Session, place: Place, pointer: str) -> list[Edit]:
     """Take the member or item at a pointer out of its record, with one comma."""
-    raw = session.source.read(place.start, place.end)
+    raw = session.raw(place)
     member = locate(raw, pointer)
     if member is None:
         return []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from typing import Any
 
 from sesstool.checks.answers import Answers
@@ -95,7 +95,9 @@ def unanswered_call(context: Context, call: Call, answers: Answers) -> Finding:
 
 
 @rule("T405", "duplicate-call-id", Severity.ERROR)
-def duplicate_call_id(context: Context, call: Call, before: Call) -> Finding:
+def duplicate_call_id(
+    context: Context, call: Call, before: Call, told: Callable[[Place], dict[str, ToolCall]]
+) -> Finding:
     """Two calls that wait at the same time have one id.
 
     Finds: A call under the id of a call that is not answered yet. An id that is used again
@@ -115,7 +117,7 @@ def duplicate_call_id(context: Context, call: Call, before: Call) -> Finding:
         pointer = f"{call.place.pointer}/{session.format.call_key}"
         edits = replace_value(session, call.place, pointer, dumps(own.id))
         fix = safe("give the second call the id of the only result that is left", edits)
-    elif own is None and _same_call(context, call, before):
+    elif own is None and _same_call(call, before, told):
         fix = safe("take the copy out", drop_block(session, call.place))
     else:
         fix = safe(_NEW_ID, _renamed(context, call))
@@ -231,8 +233,10 @@ def check(context: Context) -> Iterator[Finding]:
         yield nameless_result(context, result, call)
     for one in pairing.undecided:
         yield undecided(context, one)
+    # The twins of one message, or of two, ask for the same calls again and again.
+    told = lru_cache(maxsize=2)(partial(_told, context))
     for call, before in pairing.twins:
-        yield duplicate_call_id(context, call, before)
+        yield duplicate_call_id(context, call, before, told)
     for call in pairing.reused:
         yield reused_call_id(context, call)
     for result, first in pairing.duplicates:
@@ -274,18 +278,20 @@ def _waits(context: Context, call: Call, form: Format) -> bool:
     return leaf == call.row or graph.same_turn(leaf, call.row)
 
 
-def _same_call(context: Context, call: Call, before: Call) -> bool:
-    session = context.session
-    calls = [
-        e
-        for place in (call.place, before.place)
-        for e in session.format.meaning(session.value(place)).events
-        if type(e) is ToolCall and e.pointer == place.pointer
-    ]
-    return len(calls) == 2 and (calls[0].name, calls[0].arguments) == (
-        calls[1].name,
-        calls[1].arguments,
+def _same_call(call: Call, before: Call, told: Callable[[Place], dict[str, ToolCall]]) -> bool:
+    one, other = (
+        told(place._replace(pointer="")).get(place.pointer) for place in (call.place, before.place)
     )
+    if one is None or other is None:
+        return False
+    return (one.name, one.arguments) == (other.name, other.arguments)
+
+
+def _told(context: Context, record: Place) -> dict[str, ToolCall]:
+    """The calls of a record by pointer."""
+    session = context.session
+    events = session.format.meaning(session.value(record)).events
+    return {e.pointer: e for e in events if type(e) is ToolCall}
 
 
 def _short(seed: str, call: Call) -> str:

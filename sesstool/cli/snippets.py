@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from sesstool.findings import Finding
-from sesstool.records.source import open_source
-from sesstool.report.base import Snippet
+from sesstool.records.source import FileSource, open_source
+from sesstool.report.base import Excerpt, Snippet
 
-# What a snippet shows around a place, in bytes.
+# How far from a place its line is looked at, in bytes.
 _AROUND = 1 << 16
 
 
-def snippets(path: Path | str) -> Snippet:
-    """A function that reads the line of a finding; standard input cannot be read again."""
+@contextmanager
+def snippets(path: Path | str) -> Iterator[Snippet]:
+    """A function that reads the line of a finding; standard input cannot be read again.
 
-    def snippet(finding: Finding) -> tuple[bytes, int] | None:
-        where = finding.location
-        if where.line == 0 or str(path) == "-":
+    The file is opened where it is first asked for, and once: it may have to be decompressed.
+    """
+    with ExitStack() as stack:
+        yield _Lines(path, stack).excerpt
+
+
+class _Lines:
+    """Reads the lines of one file. The head of the last is kept for the findings that share it."""
+
+    def __init__(self, path: Path | str, stack: ExitStack) -> None:
+        self._path = path
+        self._stack = stack
+        self._source: FileSource | None = None
+        self._last: Excerpt | None = None
+
+    def excerpt(self, finding: Finding) -> Excerpt | None:
+        at = finding.location.start
+        if finding.location.line == 0 or str(self._path) == "-":
             return None
-        with open_source(path) as source:
-            start = max(where.start - _AROUND, 0)
-            data = source.read(start, where.start + _AROUND)
-        before = data.rfind(b"\n", 0, where.start - start) + 1
-        after = data.find(b"\n", where.start - start)
-        return data[before : after if after >= 0 else len(data)], start + before
-
-    return snippet
+        last = self._last
+        if last and last.offset <= at <= last.offset + min(len(last.raw), _AROUND):
+            return last
+        self._source = self._source or self._stack.enter_context(open_source(self._path))
+        start = max(at - _AROUND, 0)
+        newline = self._source.read(start, at).rfind(b"\n")
+        headless = start > 0 and newline < 0
+        start = at if headless else start + newline + 1
+        raw = self._source.read(start, start + 2 * _AROUND).partition(b"\n")[0]
+        found = Excerpt(raw, start, headless)
+        self._last = None if headless else found
+        return found

@@ -19,8 +19,8 @@ from sesstool.records.undo import State
 from sesstool.records.write import create
 from sesstool.text import quoted
 
-# M_MMAP_THRESHOLD of mallopt(3).
-_MMAP_THRESHOLD = -3
+# M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of mallopt(3).
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 @contextmanager
@@ -64,13 +64,16 @@ def lean_heap() -> None:
     """Have glibc give blocks over 1 MB back when they are freed.
 
     It would keep all that are below the largest so far, and scatter what stays among them: for
-    1 GB of records that is a quarter of the memory.
+    1 GB of records that is a quarter of the memory. The end of the heap is kept up to 4 MB, else
+    each chunk that is read gets its pages from the kernel anew.
     """
     if sys.platform == "linux":
         import ctypes  # noqa: PLC0415 - help needs no heap
 
         with suppress(AttributeError, OSError):  # another C library
-            ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
+            heap = ctypes.CDLL(None)
+            heap.mallopt(_MMAP_THRESHOLD, 1 << 20)
+            heap.mallopt(_TRIM_THRESHOLD, 4 << 20)
 
 
 @contextmanager

@@ -104,7 +104,8 @@ def command(
                 continue
             shown = _wanted(report, select, ignore)
             totals.add(shown)
-            reporter.file(shown, snippets(path))
+            with snippets(path) as snippet:
+                reporter.file(shown, snippet)
             if not exit_zero and any(shown.count(s) for s in _FAILING[fail_on]):
                 codes.append(1)
         reporter.close(totals)

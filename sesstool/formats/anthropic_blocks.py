@@ -54,8 +54,6 @@ def result_block(question: Question) -> bytes:
 def block_event(block: dict[str, Any], pointer: str) -> Event | None:
     """What a content block means, None where it is words or an image."""
     kind = text(block.get("type"))
-    if kind == "text":
-        return None
     if kind in _CALLS:
         arguments = block.get("input")
         fault = "" if type(arguments) is dict else "its input is no object"
@@ -84,7 +82,8 @@ def thinking(block: dict[str, Any], pointer: str) -> Thinking:
     fault = _sealed_fault(block.get("signature"), "signature")
     if fault:
         return Thinking(pointer, fault)
-    if _MASK.search(text(block.get("thinking"))[:64]) and "[" in text(block.get("thinking"))[:2]:
+    words = text(block.get("thinking"))
+    if "[" in words[:2] and _MASK.search(words[:64]):
         return Thinking(pointer, "its text was changed after it was signed", guess=True)
     return Thinking(pointer)
 

@@ -345,7 +345,10 @@ def has_word(value: str, words: Sequence[str]) -> bool:
     A regular expression that ignores case takes twenty times as long.
     """
     lower = value.lower()
-    return any(word in lower for word in words)
+    for word in words:  # noqa: SIM110 - half the cost of any() where texts are many
+        if word in lower:
+            return True
+    return False
 
 
 def argument_fault(arguments: Any) -> str:

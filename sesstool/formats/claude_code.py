@@ -371,10 +371,11 @@ def _talk(value: dict[str, Any], kind: str, out: Meaning) -> None:
         out.events.append(Checkpoint("", summary=True, hollow=is_blank(content)))
     results = False
     for n, block in enumerate(content if type(content) is list else ()):
-        event = block_event(mapping(block), f"/message/content/{n}")
-        if event is not None:
-            out.events.append(event)
-            results = results or type(event) is ToolResult
+        if type(block) is dict and block.get("type") != "text":
+            event = block_event(block, f"/message/content/{n}")
+            if event is not None:
+                out.events.append(event)
+                results = results or type(event) is ToolResult
     prompt = kind == "user" and not results and value.get("isMeta") is not True
     out.events.append(Message("/message/content", kind, content, hidden, prompt))
 
@@ -396,10 +397,11 @@ class _Tracker(Tracker):
         if not meaning.linked:
             return
         value = record.value or {}
-        if meaning.session and "forkedFrom" not in value:
-            self._sessions[meaning.session] += 1
-            if meaning.session not in self._first:
-                self._first[meaning.session] = _place(record)
+        name = meaning.session
+        if name and "forkedFrom" not in value:
+            if name not in self._sessions:
+                self._first[name] = _place(record)
+            self._sessions[name] += 1
         if meaning.scope:
             self._sidechain += 1
         else:
@@ -452,6 +454,7 @@ class _Tracker(Tracker):
             "wrong-session",
             self._first[foreign[0]],
             f"{count} records belong to session {', '.join(sorted(foreign)[:3])}, not to {own}",
+            "move them by hand into a file of their own, named for their session",
         )
 
 

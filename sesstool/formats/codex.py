@@ -112,7 +112,7 @@ class Codex(Format):
         out = Meaning(time=text(value.get("timestamp")))
         if "payload" not in value:
             if kind in ITEMS:
-                out.events += item_events(value, "")
+                out.events = item_events(value, "")
             elif _is_bare_header(value):
                 out.session = text(value.get("id"))
                 out.events.append(Meta("", "session_meta"))
@@ -121,7 +121,7 @@ class Codex(Format):
             return out
         payload = mapping(value["payload"])
         if kind == "response_item":
-            out.events += item_events(payload, "/payload")
+            out.events = item_events(payload, "/payload")
         elif kind == "session_meta":
             out.session = text(payload.get("id"))
             out.cwd = text(payload.get("cwd"))

@@ -81,10 +81,7 @@ class CodexTracker(Tracker):
         kind = value.get("type")
         payload = mapping(value.get("payload"))
         if kind == "response_item":
-            self._reasoning.see(record, payload)
-        copied = self._last is not None and self._last.raw == record.raw
-        if copied and kind == "response_item" and payload.get("type") in ("message", "reasoning"):
-            self._copies.append(_place(record))
+            self._item(record, payload)
         self._last = record
         if kind == "session_meta" and not self._headers:
             self._paginated = payload.get("history_mode") == "paginated"
@@ -105,8 +102,6 @@ class CodexTracker(Tracker):
             self._cwd = self._cwd or text(payload.get("cwd"))
         elif kind == "event_msg":
             self._event(record, payload)
-        elif kind == "response_item" and payload.get("type") == "message":
-            self._message(payload)
         elif kind == "compacted":
             self._compaction(record)
 
@@ -114,6 +109,14 @@ class CodexTracker(Tracker):
         """See `Tracker.fragment`."""
         if self._first is None:
             self._torn_head = record
+
+    def _item(self, record: Record, item: dict[str, Any]) -> None:
+        self._reasoning.see(record, item)
+        kind = item.get("type")
+        if kind in ("message", "reasoning") and self._last and self._last.raw == record.raw:
+            self._copies.append(_place(record))
+        if kind == "message":
+            self._message(item)
 
     def _event(self, record: Record, payload: dict[str, Any]) -> None:
         kind = payload.get("type")
@@ -126,7 +129,7 @@ class CodexTracker(Tracker):
                 self._outputs[text(item.get("id"))] = _place(record)
         elif kind == "agent_message":
             self._hear(record, "assistant", text(payload.get("message")))
-        elif str(kind).endswith("_approval_request") or kind in _QUESTIONS:
+        elif kind in _QUESTIONS or str(kind).endswith("_approval_request"):
             self._asked.add(text(payload.get("call_id")))
         elif kind in ("exec_command_end", "mcp_tool_call_end", "patch_apply_end"):
             self._outputs[text(payload.get("call_id"))] = _place(record)
@@ -406,4 +409,4 @@ def _words(content: Any) -> str:
     """The text of a message's content, in an event's or an item's shape."""
     if type(content) is str:
         return content
-    return "\n".join(text(mapping(b).get("text")) for b in blocks(content))
+    return "\n".join([text(mapping(b).get("text")) for b in blocks(content)])

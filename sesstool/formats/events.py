@@ -6,6 +6,7 @@ together as its `Meaning`, with the facts of its envelope.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,9 +139,4 @@ class Meaning:
     version: str = ""
     cwd: str = ""
     model: str = ""
-    nested: list[Meaning] = field(default_factory=list)
-
-    @property
-    def idle(self) -> bool:
-        """Whether the record is about the session only: no words, no calls, nothing that steers."""
-        return len(self.events) == 1 and type(self.events[0]) is Meta
+    nested: Sequence[Meaning] = ()

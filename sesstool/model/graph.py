@@ -72,10 +72,7 @@ class Graph:
         self._starts.append(record.start)
         self._ends.append(record.end)
         self._turns.append(hash(meaning.turn) if meaning.turn else 0)
-        self.flags.append(_flags(meaning))
-        for event in meaning.events:
-            if type(event) is Checkpoint and event.keeps:
-                self._keeps[row] = event.keeps
+        self.flags.append(self._flags(meaning, row))
         self.scope.append(self._scopes.setdefault(meaning.scope, len(self._scopes)))
         if meaning.parent is None:
             self.up.append(ROOT)
@@ -93,6 +90,25 @@ class Graph:
                 self.twins.append((row, earlier))
             self._index[key] = row
         return row
+
+    def _flags(self, meaning: Meaning, row: int) -> int:
+        flags = 0
+        for event in meaning.events:
+            if isinstance(event, Message):
+                flags |= ASSISTANT if event.role == "assistant" else USER
+                if event.hidden:
+                    flags |= HIDDEN
+                if event.prompt:
+                    flags |= PROMPT
+            elif isinstance(event, ToolResult):
+                flags |= RESULT
+            elif isinstance(event, ToolCall):
+                flags |= CALL
+            elif isinstance(event, Checkpoint):
+                flags |= (0 if event.hollow else SUMMARY) if event.summary else BOUNDARY
+                if event.keeps:
+                    self._keeps[row] = event.keeps
+        return flags
 
     def place(self, row: int) -> Place:
         """Where a row's record stands."""
@@ -322,19 +338,3 @@ class Branch:
         if live_seen > self.seen:
             self.switches += 1
         self.seen = live_seen
-
-
-def _flags(meaning: Meaning) -> int:
-    flags = 0
-    for event in meaning.events:
-        if isinstance(event, Message):
-            flags |= ASSISTANT if event.role == "assistant" else USER
-            flags |= HIDDEN if event.hidden else 0
-            flags |= PROMPT if event.prompt else 0
-        elif isinstance(event, ToolResult):
-            flags |= RESULT
-        elif isinstance(event, ToolCall):
-            flags |= CALL
-        elif isinstance(event, Checkpoint):
-            flags |= (0 if event.hollow else SUMMARY) if event.summary else BOUNDARY
-    return flags

@@ -395,8 +395,8 @@ def _has_words(meaning: Meaning) -> bool:
     """Whether the record says something beside its results."""
     for event in meaning.events:
         if type(event) is Message and type(event.content) is list:
-            return any(
-                type(b) is dict and not str(b.get("type")).endswith("tool_result")
-                for b in event.content
-            )
+            for block in event.content:
+                if type(block) is dict and not str(block.get("type")).endswith("tool_result"):
+                    return True
+            return False
     return False

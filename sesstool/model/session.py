@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,9 @@ class Session:
         self._linear = _Linear()
         self._leaf: str | None = None
         self._leaf_row = -1
-        self._read_again: tuple[tuple[int, int], dict[str, Any]] = ((-1, -1), {})
+        # A record can have thousands of findings, about calls whose results stand in another one.
+        self._raw = lru_cache(maxsize=2)(source.read)
+        self._value = lru_cache(maxsize=2)(partial(_decoded, source))
 
     def read(self) -> Iterator[tuple[Record, Meaning | None]]:
         """The records with their meaning, None for fragments; builds the session on the way."""
@@ -88,7 +91,9 @@ class Session:
         self.tracker.see(record, meaning)
         if not self.tracker.reads(meaning):
             meaning.events = [Meta("", "passed over")]
-        row, idle = -1, meaning.idle
+        events, row = meaning.events, -1
+        # A record about the session only has no words, no calls and nothing that steers.
+        idle = len(events) == 1 and type(events[0]) is Meta
         if self.graph is None:
             if not idle:
                 self._linear.see(meaning)
@@ -100,7 +105,7 @@ class Session:
         if idle:
             return
         self.pairing.see(record, meaning, row)
-        for event in meaning.events:
+        for event in events:
             if isinstance(event, Message):
                 self.last_message = record.start
             elif isinstance(event, StateChange) and event.name == "leaf":
@@ -111,9 +116,9 @@ class Session:
         self.cwd = self.cwd or meaning.cwd
         self.version = meaning.version or self.version
         self.model = meaning.model or self.model
-        if meaning.time:
+        if meaning.time > self.last_time:
             self.first_time = self.first_time or meaning.time
-            self.last_time = max(self.last_time, meaning.time)
+            self.last_time = meaning.time
 
     def _leaf_change(self, value: dict[str, Any]) -> None:
         """A rewind names a leaf; it counts as long as no record follows it."""
@@ -134,19 +139,20 @@ class Session:
 
     def value(self, place: Place) -> dict[str, Any]:
         """The decoded record at a place, read again; it is not to be changed."""
-        # One record can have thousands of findings, and each asks for it.
-        span = (place.start, place.end)
-        if self._read_again[0] != span:
-            self._read_again = (span, self._decoded(place))
-        return self._read_again[1]
+        return self._value(place.start, place.end)
 
-    def _decoded(self, place: Place) -> dict[str, Any]:
-        raw = self.source.read(place.start, place.end)
-        try:
-            value = decode(raw)
-        except ValueError:
-            value, _ = heal(raw, place.start)
-        return value if type(value) is dict else {}
+    def raw(self, place: Place) -> bytes:
+        """The bytes of the record at a place, read again."""
+        return self._raw(place.start, place.end)
+
+
+def _decoded(source: Source, start: int, end: int) -> dict[str, Any]:
+    raw = source.read(start, end)
+    try:
+        value = decode(raw)
+    except ValueError:
+        value, _ = heal(raw, start)
+    return value if type(value) is dict else {}
 
 
 class _Linear:
@@ -159,15 +165,15 @@ class _Linear:
         self._kept_from = 0
 
     def see(self, meaning: Meaning) -> None:
-        for event in meaning.events:
-            if isinstance(event, (Message, ToolResult)):
-                self._counts.append(self._count)
-                break
+        before, talk = self._count, False
         for event in meaning.events:
             if isinstance(event, Message):
+                talk = True
                 if event.prompt:
                     self._turns.append(self._count)
                 self._count += event.role in ("user", "assistant")
+            elif isinstance(event, ToolResult):
+                talk = True
             elif isinstance(event, Checkpoint):
                 if event.kept_from >= 0:
                     self._kept_from = event.kept_from
@@ -175,6 +181,8 @@ class _Linear:
                     self._count, self._turns = 0, []
             elif isinstance(event, StateChange) and event.name == "rollback":
                 self._roll_back(event.value)
+        if talk:
+            self._counts.append(before)
 
     def _roll_back(self, turns: Any) -> None:
         if type(turns) is int and 0 < turns <= len(self._turns):

@@ -30,7 +30,7 @@ from sesstool.privacy.scan import Known, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
 from sesstool.privacy.values import Value, Values
 from sesstool.records.heal import decode
-from sesstool.records.lines import Line, lines
+from sesstool.records.lines import Line, each_line
 from sesstool.records.recover import utf16
 from sesstool.records.source import FileSource, Source
 
@@ -125,7 +125,7 @@ class Text:
         if self.whole:
             yield Line(1, 0, self.source.read(0, self.source.size), ended=False)
         else:
-            yield from lines(self.source, self.start, self.number)
+            yield from each_line(self.source, self.start, self.number)
 
 
 class Redactor:
@@ -189,7 +189,7 @@ class Redactor:
             known.learn(value, always=True)
         scanner = Scanner((), known)
         rewriter = self._rewriter(text, scanner)
-        for line in takewhile(lambda line: line.start < text.start, lines(text.source)):
+        for line in takewhile(lambda line: line.start < text.start, each_line(text.source)):
             # Most lines hold none, as JSON or as text, and need not be taken apart.
             if (scanner.scan(line.text, escaped=True) or scanner.scan(line.text)) and any(
                 where is Field.TEXT for _, where in rewriter.hits(line.text)

@@ -251,9 +251,9 @@ class _Index:
         return self._inside[at]
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _index(data: bytes) -> _Index:
-    # One record can have thousands of findings, and each asks for several places in it.
+    # A record can have thousands of findings, and each asks for places in it and in one other.
     return _Index(data)
 
 

@@ -27,7 +27,11 @@ class Line(NamedTuple):
         return self.start + len(self.text) + self.ended
 
 
-def lines(source: Source, start: int = 0, number: int = 1) -> Iterator[Line]:
+Fields = tuple[int, int, bytes, bool]
+"""Those of a `Line`: a plain tuple is made ten times as fast, and most lines are sound."""
+
+
+def lines(source: Source, start: int = 0, number: int = 1) -> Iterator[Fields]:
     """The physical lines of a source; memory grows with the longest one only.
 
     They begin at the offset `start` with the number `number`.
@@ -40,14 +44,19 @@ def lines(source: Source, start: int = 0, number: int = 1) -> Iterator[Line]:
         if not rest:
             continue
         text = b"".join(held)
-        yield Line(number, start, text, ended=True)
+        yield number, start, text, True
         number += 1
         start += len(text) + 1
         held = [rest.pop()]
         for text in rest:
-            yield Line(number, start, text, True)
+            yield number, start, text, True
             number += 1
             start += len(text) + 1
     text = b"".join(held)
     if text:
-        yield Line(number, start, text, ended=False)
+        yield number, start, text, False
+
+
+def each_line(source: Source, start: int = 0, number: int = 1) -> Iterator[Line]:
+    """The same lines by name, for those who can spare the time."""
+    return map(Line._make, lines(source, start, number))

@@ -17,7 +17,7 @@ from sesstool.records.block import BLANK, Block, Record, no_newline
 from sesstool.records.edits import Edit
 from sesstool.records.heal import Defect, Kind, decode, heal
 from sesstool.records.jsonspan import Scanner, Status
-from sesstool.records.lines import Line, lines
+from sesstool.records.lines import Fields, Line, lines
 from sesstool.records.source import Source
 
 __all__ = ["Record", "records", "utf16"]
@@ -76,7 +76,7 @@ class _Reader:
 
     def __init__(self, source: Source) -> None:
         self._lines = lines(source)
-        self._ahead: deque[Line] = deque()
+        self._ahead: deque[Fields] = deque()
         self._first_keys: set[str] = set()
         self._keys: set[str] = set()
         self._in_array: bool | None = None
@@ -86,9 +86,9 @@ class _Reader:
     def _look_ahead(self) -> None:
         """Learn from the sound lines of the head, for the very first may be damaged."""
         self._ahead.extend(islice(self._lines, _HEAD_LINES))
-        for line in self._ahead:
+        for _, _, text, _ in self._ahead:
             try:
-                value = decode(line.text)
+                value = decode(text)
             except ValueError:
                 continue
             if type(value) is dict and value:
@@ -96,25 +96,25 @@ class _Reader:
 
     def run(self) -> Iterator[Record]:
         while (line := self._next()) is not None:
+            number, start, text, ended = line
             try:
-                value = decode(line.text)
+                value = decode(text)
             except ValueError:
-                yield from self._damaged(line)
+                yield from self._damaged(Line(*line))
                 continue
             if type(value) is dict and value:
-                text, start = line.text, line.start
-                record = Record(line.number, start, start + len(text), text, value)
+                record = Record(number, start, start + len(text), text, value)
                 if text.endswith(b"\r"):
                     _strip_return(record)
-                if not line.ended:
-                    record.defects.append(no_newline(line))
+                if not ended:
+                    record.defects.append(no_newline(Line(*line)))
                 yield record
-            elif type(value) is list and value and self._keys and line.number > 1:
-                yield Block(line).listed(holds_records=all(map(self._sibling, value)))
+            elif type(value) is list and value and self._keys and number > 1:
+                yield Block(Line(*line)).listed(holds_records=all(map(self._sibling, value)))
             else:
-                yield from self._damaged(line)
+                yield from self._damaged(Line(*line))
 
-    def _next(self) -> Line | None:
+    def _next(self) -> Fields | None:
         return self._ahead.popleft() if self._ahead else next(self._lines, None)
 
     def _learn(self, value: dict[str, Any]) -> None:
@@ -201,7 +201,9 @@ class _Reader:
         # What goes on behind it is the object that it is a part of, unless it is hardly one.
         # In an array of records a comma goes on behind each.
         inside = bool(_GOES_ON.match(text, end)) and len(self._keys & value.keys()) <= _SIBLING_KEYS
-        return self._sibling(value) and (not inside or bool(self._in_array))
+        # The last on the line may be short, where the file's records have all of its keys.
+        last = len(value) > 1 and value.keys() <= self._keys and not text[end:].strip(BLANK)
+        return (last or self._sibling(value)) and (not inside or bool(self._in_array))
 
     def _join(self, block: Block, scanner: Scanner) -> bool:
         """Join the following lines to the block where they complete its last record."""
@@ -211,8 +213,8 @@ class _Reader:
         while status is Status.MORE and size < limit:
             more: list[Line] = []
             while len(more) < batch and (line := self._next()) is not None:
-                more.append(line)
-                size += len(line.text) + 1
+                more.append(Line(*line))
+                size += len(line[2]) + 1
             if not more:
                 break
             taken += more

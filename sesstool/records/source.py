@@ -6,6 +6,7 @@ and pipes are therefore spooled to an unlinked temporary file.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import os
@@ -29,6 +30,26 @@ STANDARD_INPUT = "standard input"
 """The name of the source that "-" opens."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+# What decompresses to more bytes than this, and to more than so many times its own, is refused:
+# sessions shrink to a fifth or a fiftieth, and a few bytes that fill a disk are a trap.
+_LARGE = 1 << 30
+_RATIO = 200
+_ROOMIER = "set TMPDIR to a folder on a disk with more room"
+_ELSEWHERE = "copy the file to another disk, or take it from a backup, and give the copy"
+_PATH = "check the path; a folder stands for all sessions below it"
+_OWNER = "run as the user whose session it is, or ask that user for a copy"
+_HINTS = {
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG), _PATH),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), _OWNER),
+    errno.ENOSPC: _ROOMIER,
+}
+# A spool leaves so much of its disk free, and no more than this part.
+_ROOM = 256 << 20
+_ROOM_PART = 20
+# How many bytes are written between two looks at the disk.
+_LOOK = 16 << 20
+# Four bytes of zstd can stand for 128 KiB, and a piece is decompressed at once.
+_ZSTD_PIECE = 1 << 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +122,7 @@ class FileSource:
         try:
             return _pread(self._handle.fileno(), start, min(end, self.size))
         except OSError as error:
-            raise InputError(f"cannot read {self.name}: {_reason(error)}") from error
+            raise _failed("read", self.name, error) from error
 
     def chunks(self) -> Iterator[bytes]:
         """See `Source.chunks`."""
@@ -222,7 +243,7 @@ def open_source(path: Path | str) -> FileSource:
             )
         magic = os.pread(descriptor, 4, 0)
     except OSError as error:
-        raise InputError(f"cannot open {path}: {_reason(error)}") from error
+        raise _failed("open", path, error) from error
     if magic.startswith(_GZIP_MAGIC) or magic == _ZSTD_MAGIC:
         return _spooled(str(path), path, handle, opened)
     return FileSource(str(path), path, handle, "", opened)
@@ -276,7 +297,7 @@ def prefixes(path: Path, sizes: Iterable[int]) -> tuple[Fingerprint, dict[int, s
                 seen.update(chunk)
             now = os.fstat(handle.fileno())
     except OSError as error:
-        raise InputError(f"cannot read {path}: {_reason(error)}") from error
+        raise _failed("read", path, error) from error
     whole = Fingerprint(
         now.st_dev,
         now.st_ino,
@@ -313,19 +334,23 @@ def _spooled(
     spool = tempfile.TemporaryFile()  # noqa: SIM115 - the source closes it
     head = raw.peek(4)
     codec = ""
+    packed = _Counted(raw)
     try:
         if head.startswith(_GZIP_MAGIC):
             codec = "gz"
-            with gzip.GzipFile(fileobj=raw) as reader:
-                shutil.copyfileobj(reader, spool, CHUNK)
+            with gzip.GzipFile(fileobj=cast("IO[bytes]", packed)) as reader:
+                _pour(iter(lambda: reader.read(CHUNK), b""), spool, name, packed)
         elif head.startswith(_ZSTD_MAGIC):
             codec = "zst"
-            _pour_zst(raw, spool)
+            _pour(_unpacked_zst(packed), spool, name, packed)
         else:
-            shutil.copyfileobj(raw, spool, CHUNK)
+            _pour(iter(lambda: packed.read(CHUNK), b""), spool, name, packed)
+    except InputError:
+        spool.close()
+        raise
     except OSError as error:
         spool.close()
-        raise InputError(f"cannot read {name}: {_reason(error)}") from error
+        raise _failed("read", name, error) from error
     except (EOFError, zlib.error, ValueError, RuntimeError) as error:
         spool.close()
         raise _damaged(name) from error
@@ -342,7 +367,42 @@ def _spooled(
     return FileSource(name, path, spool, codec, opened)
 
 
-def _pour_zst(raw: IO[bytes], spool: IO[bytes]) -> None:
+class _Counted:
+    """A stream that counts the bytes that were read from it."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+        self.count = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._raw.read(size)
+        self.count += len(data)
+        return data
+
+
+def _pour(chunks: Iterator[bytes], spool: IO[bytes], name: str, packed: _Counted) -> None:
+    """Write the chunks to a spool. Raises InputError where they would not end or fill its disk."""
+    size = looked = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > _LARGE and size > _RATIO * packed.count:
+            raise InputError(
+                f"cannot read {name}: {packed.count} compressed bytes hold more than {size}",
+                hint="if you trust it, decompress it with its own tool, and give the result",
+            )
+        if size > looked:
+            looked = size + _LOOK
+            folder = tempfile.gettempdir()
+            total, _, free = shutil.disk_usage(folder)
+            if free - _LOOK < min(_ROOM, total // _ROOM_PART):
+                raise InputError(
+                    f"cannot read {name}: its bytes do not fit into {folder}",
+                    hint=_ROOMIER,
+                )
+        spool.write(chunk)
+
+
+def _unpacked_zst(raw: _Counted) -> Iterator[bytes]:
     """Decompress all frames. Raises EOFError where the last one is cut.
 
     A streaming reader would take a cut frame for the end.
@@ -350,11 +410,11 @@ def _pour_zst(raw: IO[bytes], spool: IO[bytes]) -> None:
     import zstandard  # noqa: PLC0415 - only .zst sessions pay for it
 
     frame = None
-    for chunk in iter(lambda: raw.read(CHUNK), b""):
+    for chunk in iter(lambda: raw.read(_ZSTD_PIECE), b""):
         rest = chunk
         while rest:
             frame = frame or zstandard.ZstdDecompressor().decompressobj()
-            spool.write(frame.decompress(rest))
+            yield frame.decompress(rest)
             rest = frame.unused_data if frame.eof else b""
             frame = None if frame.eof else frame
     if frame is not None:
@@ -379,6 +439,7 @@ def _pread(descriptor: int, start: int, end: int) -> bytes:
     return data
 
 
-def _reason(error: OSError) -> str:
-    """What the system says, as a lower-case clause."""
-    return (error.strerror or type(error).__name__).lower()
+def _failed(verb: str, name: Path | str, error: OSError) -> InputError:
+    """The error that stands for one of the system's, whose words become a lower-case clause."""
+    reason = (error.strerror or type(error).__name__).lower()
+    return InputError(f"cannot {verb} {name}: {reason}", _HINTS.get(error.errno or 0, _ELSEWHERE))

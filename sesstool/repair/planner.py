@@ -120,9 +120,11 @@ def plan(
         # A line's edit takes its newline along, which the last line may not have.
         step = EditSet(_within(e, report.size) for f in used if f.fix for e in f.fix.edits)
         edits = edits.then(step, source.size)
-        seen, now = session, EditedSource(source, edits)
+        now = EditedSource(source, edits)
+        # Of what was known of the text before, only this is needed: its tree goes now.
+        seen, session = session and session.tracker, None
         session, report = look(now)
-        if seen and session and (more := session.tracker.follow(seen.tracker, step, now)):
+        if seen and session and (more := session.tracker.follow(seen, step, now)):
             edits = edits.then(EditSet(more), source.size)
             session, report = look(EditedSource(source, edits))
     raise WriteError(

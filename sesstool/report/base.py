@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from sesstool.checks.rule import Rule
 from sesstool.findings import Applicability, FileReport, Finding, Severity
 from sesstool.text import safe
 
-Snippet = Callable[[Finding], tuple[bytes, int] | None]
-"""Gives the record that a finding is in and the byte offset where it begins, or None."""
+
+class Excerpt(NamedTuple):
+    """Bytes of a line and the offset where they begin; `headless` if that is inside the line."""
+
+    raw: bytes
+    offset: int
+    headless: bool = False
+
+
+Snippet = Callable[[Finding], Excerpt | None]
+"""Gives what a report may show of the line that a finding is in."""
 
 
 @dataclass(frozen=True, slots=True)

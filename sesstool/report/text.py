@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sesstool.findings import Applicability, FileReport, Finding, Fix, Severity
 from sesstool.records.source import STANDARD_INPUT
-from sesstool.report.base import Output, Reporter, Snippet, Totals, count, place
+from sesstool.report.base import Excerpt, Output, Reporter, Snippet, Totals, count, place
 from sesstool.text import quoted, safe, structure
 
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFORMATION: "1;36"}
@@ -35,9 +35,7 @@ class TextReporter(Reporter):
             found = count(totals.findings, "finding") if totals.findings else "no findings"
             self._output.talk(f"{found} in {count(totals.files, 'file')}.")
 
-    def _finding(
-        self, finding: Finding, record: tuple[bytes, int] | None, lines: dict[str, int]
-    ) -> None:
+    def _finding(self, finding: Finding, record: Excerpt | None, lines: dict[str, int]) -> None:
         line = self._output.line
         safe_fix = finding.fix is not None and finding.fix.applicability is Applicability.SAFE
         mark = "[*] " if safe_fix else ""
@@ -46,20 +44,21 @@ class TextReporter(Reporter):
         line(f"  {self._paint('-->', _DIM)} {_where(finding)}")
         indent = " " * (len(str(finding.location.line)) + 1)
         if record is not None:
-            self._snippet(finding, *record, indent)
+            self._snippet(finding, record, indent)
         for note in _notes(finding, lines):
             line(f"{indent}{self._paint('=', _DIM)} note: {safe(note)}")
         if finding.fix is not None:
             line(f"help: {safe(finding.fix.title)}  [{_applied(finding.fix)}]")
 
-    def _snippet(self, finding: Finding, raw: bytes, offset: int, indent: str) -> None:
+    def _snippet(self, finding: Finding, record: Excerpt, indent: str) -> None:
         where = finding.location
         shown, first, last = structure(
-            raw,
-            where.start - offset,
-            where.end - offset,
+            record.raw,
+            where.start - record.offset,
+            where.end - record.offset,
             self._output.width - len(indent) - 2,
             show_text=self._output.show_text,
+            headless=record.headless,
         )
         bar = self._paint("|", _DIM)
         caret = self._paint("^" * (last - first), _COLORS[finding.severity])
