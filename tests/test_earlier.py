@@ -86,20 +86,20 @@ def test_a_last_line_without_an_end_is_looked_at_again(session, state):
 def test_what_the_new_part_teaches_is_taken_out_of_the_old_one(session, tmp_path, state):
     """By the session itself, and by another one of the set."""
     for teacher in (session, tmp_path / "other.jsonl"):
-        session.write_bytes(say(MINA, "the word is lamp-Light-7", "no more"))
+        session.write_bytes(say(MINA, "the word is lampLight7", "no more"))
         redact(session, state=state)
-        assert b"lamp-Light-7" in session.read_bytes()
+        assert b"lampLight7" in session.read_bytes()
         append(session, say("well"))
-        append(teacher, say("take the code lamp-Light-7"))
+        append(teacher, say("take the code lampLight7"))
         files = (session,) if teacher == session else (session, teacher)
         assert redact(*files, state=state)[0] == 1
-        assert b"lamp-Light-7" not in session.read_bytes()
+        assert b"lampLight7" not in session.read_bytes()
 
 
 def test_what_was_taken_out_before_need_not_be_looked_for(session, state):
-    session.write_bytes(say("the code lamp-Light-7", MINA))
+    session.write_bytes(say("the code lampLight7", MINA))
     redact(session, state=state)
-    append(session, say("the code lamp-Light-7", MINA))
+    append(session, say("the code lampLight7", MINA))
     assert redact(session, state=state) == [3]
 
 
@@ -160,14 +160,14 @@ def test_without_a_key_and_with_lines_that_are_left_alone_nothing_is_remembered(
 
 
 def test_what_is_kept_is_the_owners_alone_and_holds_no_value(session, state):
-    session.write_bytes(say(MINA, "the code lamp-Light-7"))
+    session.write_bytes(say(MINA, "the code lampLight7"))
     redact(session, state=state)
     path = state / "redacted.sqlite"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     data = path.read_bytes().lower()
     assert b"mina" not in data
     assert b"harbour" not in data
-    assert b"lamp-Light-7" not in data
+    assert b"lampLight7" not in data
 
 
 def test_what_is_damaged_full_or_locked_does_no_harm(session, state):
@@ -204,13 +204,13 @@ def test_values_that_no_file_needs_any_more_are_forgotten(session, state):
 SEALED = {"type": "thinking", "thinking": f"is it {MINA}", "signature": "c2lnbmVk" * 8}
 LINES = [
     *(say(f"write to {who}@quay.org") for who in ("anna", "bo", "Anna")),
-    say("the code lamp-Light-7"),
-    say("lamp-Light-7"),
+    say("the code lampLight7"),
+    say("lampLight7"),
     say('anna@quay.org "code" oilcan77 \\ é'),
     say("oilcan77"),
     jsonl(prompt(1, None, f"hello {MINA}")),
     b"no record anna@quay.org\n",
-    b"\xff\xfe\0 code lamp-Light-7\n",
+    b"\xff\xfe\0 code lampLight7\n",
     b"\n",
     b"anna@qu",
     b"ay.org",
@@ -237,7 +237,7 @@ def test_in_steps_it_comes_out_as_read_whole(tmp_path_factory, parts, profile, s
         assert one.read_bytes() == two.read_bytes()
 
 
-WHOLE = [line for line in LINES if line.endswith(b"\n") and b"lamp-Light-7" not in line]
+WHOLE = [line for line in LINES if line.endswith(b"\n") and b"lampLight7" not in line]
 
 
 @given(st.lists(st.sampled_from([w for w in WHOLE if b"oilcan" not in w]), max_size=8), st.data())

@@ -30,7 +30,7 @@ LONG = 10
 CHANCE = re.compile(
     r"""(?:(?<=[A-Z_]-)|(?<=:)|(?<="value":[ ]")|(?<=value=)|(?<=<code>)|(?<=REDACTED))
         [0-9a-f]{8}(?=[\s"⟧.<,;/&-]|R|$)
-        |(?<=":[ ])\d{1,7}(?=[,}])|\b[0-9a-f]{16}\b|\b[0-9a-f]{64}\b
+        |(?<=":[ ])\d{1,7}(?=[,}])|\b[0-9a-f]{16}\b|\b[0-9a-f]{32}\b|\b[0-9a-f]{64}\b
         |\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d""",
     re.VERBOSE,
 )
@@ -341,7 +341,7 @@ def test_files_that_cannot_be_read(folder, quiet, tmp_path):
 
 
 def test_a_turn_that_is_not_over(folder, quiet):
-    """Where the thinking that must stay holds a value, the line is named."""
+    """Where the thinking that must stay holds a value, writing is refused, and the line named."""
     path = folder / "open.jsonl"
     seal = {"type": "thinking", "thinking": f"I mail {MAIL}", "signature": "QUJD" * 20}
     path.write_bytes(jsonl(prompt(1, None), answer(2, 1, seal, use("toolu_1"))))

@@ -17,7 +17,7 @@ from sesstool.audit import log
 from sesstool.privacy import ruleset
 from sesstool.privacy.putback import PutBack
 from sesstool.privacy.vault import Known
-from sesstool.records.lines import lines
+from sesstool.records.lines import each_line
 from tests.conftest import THREAD, Memory, answer, jsonl, meta, prompt, said, says
 from tests.faults import MTIME, at_call, command, error, forked, kill, look
 
@@ -435,7 +435,7 @@ ROWS = [
 
 def put_back(text):
     table = PutBack(ROWS)
-    return b"".join(table.lines(lines(Memory(text)))), table.done, table.left
+    return b"".join(table.lines(each_line(Memory(text)))), table.done, table.left
 
 
 def test_values_are_escaped_as_deep_as_their_stand_ins_stand():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sesstool.errors import AuthError, InputError, SesstoolError, UsageError, WriteError
 from sesstool.privacy import inverse, vault
 from sesstool.privacy.vault import FRAME, Kept, Known, Secret, open_vault
-from sesstool.records.lines import lines
+from sesstool.records.lines import each_line
 from tests.conftest import Memory
 
 ROWS = [
@@ -196,7 +196,7 @@ texts = st.lists(st.sampled_from([b"", b"lamp", b"oil", b"lamp oil", b"\r"]), ma
 
 @given(texts, texts, st.integers(1, 7))
 def test_the_inverse_edits_of_any_two_texts_lead_back(before, after, step):
-    edits = b"".join(inverse.of_lines(lines(Memory(before)), lines(Memory(after))))
+    edits = b"".join(inverse.of_lines(each_line(Memory(before)), each_line(Memory(after))))
     pieces = [edits[at : at + step] for at in range(0, len(edits), step)]
     after = Memory(after + b"grown")
     assert b"".join(inverse.restored(pieces, after, after.size - 5)) == before
@@ -205,7 +205,7 @@ def test_the_inverse_edits_of_any_two_texts_lead_back(before, after, step):
 def test_inverse_edits_hold_only_what_was_replaced():
     before = b'{"a":"mina was here"}\n{"b":1}\n'
     after = before.replace(b"mina", b"[[USER]]")
-    edits = b"".join(inverse.of_lines(lines(Memory(before)), lines(Memory(after))))
+    edits = b"".join(inverse.of_lines(each_line(Memory(before)), each_line(Memory(after))))
     assert edits == inverse._EDIT.pack(6, 8, 4) + b"mina"
     with pytest.raises(ValueError, match="cut"):
         list(inverse.restored([edits[:-1]], Memory(after), len(after)))

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import takewhile
+from itertools import repeat, takewhile
 from typing import Any
 
 from sesstool.errors import UsageError
@@ -276,9 +276,10 @@ class Redactor:
     def _lines(self, text: Text, told: Told, summary: Summary) -> Iterator[bytes]:
         rewriter = self._rewriter(text)
         turn = _Turn(text.form)
-        lines_hit = self._hit[text.source.name, text.start]
+        # Of what was redacted before and is to be read again after all, nothing was learnt.
+        lines_hit = self._hit.get((text.source.name, text.start), repeat(True))
         for (line, whole, crossing), hit in zip(
-            self._mended(text, rewriter), lines_hit, strict=True
+            self._mended(text, rewriter), lines_hit, strict=False
         ):
             bounded = self._scanner.bounded
             done = rewriter.rewrite(whole, clean=not (hit or crossing))
