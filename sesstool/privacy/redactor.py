@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import repeat, takewhile
+from itertools import chain, repeat, takewhile
 from typing import Any
 
 from sesstool.errors import UsageError
@@ -277,7 +277,7 @@ class Redactor:
         rewriter = self._rewriter(text)
         turn = _Turn(text.form)
         # Of what was redacted before and is to be read again after all, nothing was learnt.
-        lines_hit = self._hit.get((text.source.name, text.start), repeat(True))
+        lines_hit = chain(self._hit.get((text.source.name, text.start), b""), repeat(True))
         for (line, whole, crossing), hit in zip(
             self._mended(text, rewriter), lines_hit, strict=False
         ):
