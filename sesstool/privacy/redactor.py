@@ -191,9 +191,10 @@ class Redactor:
         rewriter = self._rewriter(text, scanner)
         for line in takewhile(lambda line: line.start < text.start, each_line(text.source)):
             # Most lines hold none, as JSON or as text, and need not be taken apart.
-            if (scanner.scan(line.text, escaped=True) or scanner.scan(line.text)) and any(
-                where is Field.TEXT for _, where in rewriter.hits(line.text)
-            ):
+            found = scanner.scan(line.text)
+            if not found and b"\\" in line.text:
+                found = scanner.scan(line.text, escaped=True)
+            if found and any(where is Field.TEXT for _, where in rewriter.hits(line.text)):
                 return True
         return False
 
