@@ -145,9 +145,11 @@ def redact(
                 redactor.learn(file.text)
             if not redactor.settle():
                 break
-        for file in redaction.files:
-            if file.left and redaction.earlier and _taught(redaction.earlier, file, redactor):
+        while taught := [file for file in redaction.files if _taught(redaction, file, redactor)]:
+            for file in taught:
                 file.text, file.left = replace(file.text, start=0, number=1), None
+                redactor.learn(file.text)
+            redactor.settle()
         _name(redaction.files, redactor, [str(path) for path in given or paths])
         with naming(redaction.files):
             for file in redaction.files:
@@ -172,10 +174,12 @@ def copies(file: Redacted) -> Iterator[SideFile]:
         yield from file.text.form.others(file.path)
 
 
-def _taught(earlier: Earlier, file: Redacted, redactor: Redactor) -> bool:
+def _taught(redaction: Redaction, file: Redacted, redactor: Redactor) -> bool:
     """Whether values that were learnt since stand in what was redacted before of a file."""
-    assert file.left is not None
-    new = [value for value in redactor.values if earlier.name(value) not in file.left.known]
+    left, earlier = file.left, redaction.earlier
+    if left is None or earlier is None:
+        return False
+    new = [value for value in redactor.values if earlier.name(value) not in left.known]
     return bool(new) and redactor.holds(file.text, new)
 
 
