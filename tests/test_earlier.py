@@ -103,6 +103,23 @@ def test_what_was_taken_out_before_need_not_be_looked_for(session, state):
     assert redact(session, state=state) == [3]
 
 
+def test_each_value_is_looked_for_from_where_it_was_not_looked_for_yet(session, state):
+    """Only the part that came between is searched for what was found before that."""
+    session.write_bytes(say("the code lamp_Light_7"))
+    redact(session, state=state)
+    append(session, say("lamp_Light_7", "lamp_Light_7"))  # nothing tells of it any more
+    assert redact(session, state=state) == [2]
+    append(session, say(MINA))
+    assert redact(session, state=state) == [4]
+    append(session, say("the code lamp_Light_7"))
+    assert redact(session, state=state) == [1]
+    assert b"lamp_Light_7" not in session.read_bytes()
+    append(session, say(MINA))
+    assert redact(session, state=state) == [6]
+    append(session, say("the code lamp_Light_7"))
+    assert redact(session, state=state) == [7]
+
+
 def test_a_text_that_is_still_streaming_is_looked_at_from_its_beginning(session, state):
     """What began in the part that was redacted may end in the new one."""
     pieces = ["it is anna@", "quay", ".org now"]
@@ -221,7 +238,7 @@ CHUNKS = st.lists(
 
 
 @given(CHUNKS, st.sampled_from(["resume", "share"]), st.sampled_from(["tag", "shape", "label"]))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=40)
 def test_in_steps_it_comes_out_as_read_whole(tmp_path_factory, parts, profile, style):
     """Each step leaves what it would leave where nothing is remembered."""
     folder = tmp_path_factory.mktemp("grown")

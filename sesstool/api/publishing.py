@@ -231,14 +231,14 @@ def _left(file: Redacted, sha256: str) -> Left | None:
     assert isinstance(file.path, Path)
     start, again = _last_line(result)
     line = text.number + file.summary.lines - again
-    known = file.left.known if file.left else frozenset()
+    older = file.left.outlived() if file.left else {}
     try:
         now = file.path.stat()
     except OSError:
         return None
     if start < text.start:
         return None
-    return Left(now.st_dev, now.st_ino, result.size, sha256, start, line, known)
+    return Left(now.st_dev, now.st_ino, result.size, sha256, start, line, older=older)
 
 
 def _last_line(source: FileSource | Continued) -> tuple[int, int]:

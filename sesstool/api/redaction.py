@@ -179,8 +179,9 @@ def _taught(redaction: Redaction, file: Redacted, redactor: Redactor) -> bool:
     left, earlier = file.left, redaction.earlier
     if left is None or earlier is None:
         return False
-    new = [value for value in redactor.values if earlier.name(value) not in left.known]
-    return bool(new) and redactor.holds(file.text, new)
+    since = {value: left.unsearched(earlier.name(value)) for value in redactor.values}
+    new = [value for value, at in since.items() if at < file.text.start]
+    return bool(new) and redactor.holds(file.text, new, min(since[value] for value in new))
 
 
 def _set(paths: Iterable[Path | str], format_name: str) -> Iterator[tuple[Path | str, bool]]:

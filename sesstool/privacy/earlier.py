@@ -12,9 +12,10 @@ import hashlib
 import hmac
 import os
 import sqlite3
-from collections.abc import Callable, Iterable
+import struct
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,10 +27,13 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS values_known (id INTEGER PRIMARY KEY, names BLOB);
 CREATE TABLE IF NOT EXISTS sessions (
     path TEXT PRIMARY KEY, device INTEGER, inode INTEGER, size INTEGER, sha256 TEXT,
-    start INTEGER, line INTEGER, made_with TEXT, known INTEGER
+    start INTEGER, line INTEGER, made_with TEXT, known INTEGER, older BLOB
 );
 """
 _SIZE = 8
+# More are forgotten, which costs a search when one of them comes up again.
+_OLDER = 1024
+_PAIR = struct.Struct(f">{_SIZE}sQ")
 T = TypeVar("T")
 
 
@@ -38,7 +42,8 @@ class Left:
     """A file as a redaction left it.
 
     `start` is the offset of its last line where that has no end, else `size`; `line` is the number
-    of the line there. `known` are the keyed hashes of the values that it was searched for.
+    of the line there. `known` are the keyed hashes of the values that it was searched for, and
+    `older` of those that only its beginning was searched for, with the offset where that ends.
     """
 
     device: int
@@ -48,6 +53,15 @@ class Left:
     start: int
     line: int
     known: frozenset[bytes] = frozenset()
+    older: Mapping[bytes, int] = field(default_factory=dict)
+
+    def unsearched(self, name: bytes) -> int:
+        """From where on the file was not searched for the value of this keyed hash."""
+        return self.start if name in self.known else self.older.get(name, 0)
+
+    def outlived(self) -> dict[bytes, int]:
+        """What it was searched for, as `older` of the file when it has grown."""
+        return {**self.older, **dict.fromkeys(self.known, self.start)}
 
 
 class Earlier:
@@ -64,41 +78,39 @@ class Earlier:
 
         def look(database: sqlite3.Connection) -> Left | None:
             row = database.execute(
-                "SELECT device, inode, size, sha256, start, line, names "
+                "SELECT device, inode, size, sha256, start, line, names, older "
                 "FROM sessions JOIN values_known ON known = id WHERE path = ? AND made_with = ?",
                 (_key(path), self._made_with),
             ).fetchone()
             if row is None:
                 return None
-            device, inode, size, sha256, start, line, names = row
-            known = (names[at : at + _SIZE] for at in range(0, len(names), _SIZE))
-            return Left(device, inode, size, sha256, start, line, frozenset(known))
+            device, inode, size, sha256, start, line, names, older = row
+            known = frozenset(names[at : at + _SIZE] for at in range(0, len(names), _SIZE))
+            pairs = dict(_PAIR.iter_unpack(older))
+            return Left(device, inode, size, sha256, start, line, known, pairs)
 
         return self._do(look) if self._path.exists() else None
 
     def keep(self, files: Iterable[tuple[Path, Left]], values: Iterable[Value]) -> None:
-        """Keep how files were left, which were all searched for these values and those known."""
+        """Keep how files were left, all of which were searched for these values."""
         names = {self.name(value) for value in values}
-        groups: dict[frozenset[bytes], list[tuple[Path, Left]]] = {}
-        for path, left in files:
-            groups.setdefault(left.known | names, []).append((path, left))
+        files = list(files)
 
         def write(database: sqlite3.Connection) -> None:
-            for known, lefts in groups.items():
-                number = database.execute(
-                    "INSERT INTO values_known (names) VALUES (?)", (b"".join(sorted(known)),)
-                ).lastrowid
-                for path, left in lefts:
-                    file = (left.device, left.inode, left.size, left.sha256)
-                    row = (_key(path), *file, left.start, left.line, self._made_with, number)
-                    database.execute(
-                        "REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row
-                    )
+            number = database.execute(
+                "INSERT INTO values_known (names) VALUES (?)", (b"".join(sorted(names)),)
+            ).lastrowid
+            for path, left in files:
+                older = sorted((at, name) for name, at in left.older.items() if name not in names)
+                packed = b"".join(_PAIR.pack(name, at) for at, name in older[-_OLDER:])
+                file = (left.device, left.inode, left.size, left.sha256, left.start, left.line)
+                row = (_key(path), *file, self._made_with, number, packed)
+                database.execute("REPLACE INTO sessions VALUES (?,?,?,?,?,?,?,?,?,?)", row)
             database.execute(
                 "DELETE FROM values_known WHERE id NOT IN (SELECT known FROM sessions)"
             )
 
-        if groups:
+        if files:
             self._do(write)
 
     def name(self, value: Value) -> bytes:
@@ -118,7 +130,7 @@ class Earlier:
                 return action(database)
         except sqlite3.OperationalError:
             return None  # no room, no access, or another run has it
-        except (sqlite3.DatabaseError, OverflowError, TypeError):
+        except (sqlite3.DatabaseError, OverflowError, TypeError, struct.error):
             with suppress(OSError):
                 self._path.unlink()  # it is damaged
         except OSError:

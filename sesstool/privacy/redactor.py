@@ -182,14 +182,18 @@ class Redactor:
         self._known.names = wider
         return True
 
-    def holds(self, text: Text, values: Iterable[Value]) -> bool:
-        """Whether any of some values stands in what was redacted before of a file."""
+    def holds(self, text: Text, values: Iterable[Value], since: int) -> bool:
+        """Whether any of some values stands in what was redacted before of a file.
+
+        What stands before the line at the offset `since` is not searched.
+        """
         known = Values()
         for value in values:
             known.learn(value, always=True)
         scanner = Scanner((), known)
         rewriter = self._rewriter(text, scanner)
-        for line in takewhile(lambda line: line.start < text.start, each_line(text.source)):
+        before = takewhile(lambda line: line.start < text.start, each_line(text.source, since))
+        for line in before:
             # Most lines hold none, as JSON or as text, and need not be taken apart.
             found = scanner.scan(line.text)
             if not found and b"\\" in line.text:
