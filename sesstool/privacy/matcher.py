@@ -63,6 +63,7 @@ class Matcher:
             if not rule.anchors and rule.label_pattern is None
         ]
         self._quiet = _Quiet(self.rules)
+        self._reaches: dict[int, Reach] = {}
         self._of_anchor: defaultdict[str, list[int]] = defaultdict(list)
         for number, rule in enumerate(self.rules):
             for anchor in rule.anchors:
@@ -70,12 +71,6 @@ class Matcher:
         self._anchors = list(self._of_anchor)
         self._index = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in self._anchors])
         self._overlap = max(map(len, self._anchors), default=1) - 1
-        self._reach = [
-            Reach(rule.within, rule.within)
-            if rule.within
-            else reach(rule.regex, rule.anchors, _CONTEXT if rule.context else 0)
-            for rule in self.rules
-        ]
         self._labels = Labels(
             {
                 number: (rule.labels or rule.headings, not rule.labels)
@@ -83,10 +78,20 @@ class Matcher:
                 if rule.label_pattern and not rule.anchors
             }
         )
-        self._beside = [
-            BESIDE[rule.boundary] if at.before == 0 and rule.value_groups == (0,) else frozenset()
-            for rule, at in zip(self.rules, self._reach, strict=True)
-        ]
+
+    def _reach(self, number: int) -> Reach:
+        if number not in self._reaches:
+            rule = self.rules[number]
+            near = _CONTEXT if rule.context else 0
+            within = Reach(rule.within, rule.within)
+            self._reaches[number] = within if rule.within else reach(rule.regex, rule.anchors, near)
+        return self._reaches[number]
+
+    def _beside(self, number: int) -> frozenset[int]:
+        """What cannot stand before an anchor, of a rule whose matches begin with it."""
+        rule = self.rules[number]
+        begins = self._reach(number).before == 0 and rule.value_groups == (0,)
+        return BESIDE[rule.boundary] if begins else frozenset()
 
     def find(self, text: bytes) -> list[Match]:
         """The values in a text, in order, none overlapping another."""
@@ -123,7 +128,7 @@ class Matcher:
                         places[number] = []
                         continue
                     # A rule that begins with its anchor needs the boundary before it.
-                    beside = self._beside[number]
+                    beside = self._beside(number)
                     fit = [at for at in some if not at or lower[at - 1] not in beside]
                     known = places.setdefault(number, fit)
                     if known is not fit and known:
@@ -134,12 +139,12 @@ class Matcher:
 
     def _is_all(self, number: int, places: list[int], length: int) -> bool:
         """Whether the parts that a rule must be tried on are about all of the text."""
-        before, after = self._reach[number]
+        before, after = self._reach(number)
         return not places or (before + after + _GAP) * len(places) >= length
 
     def _parts(self, number: int, places: list[int], length: int) -> Iterator[tuple[int, int]]:
         """The parts of the text that hold every match of a rule, with what is near joined."""
-        before, after = self._reach[number]
+        before, after = self._reach(number)
         places.sort()
         first = last = places[0]
         for at in places:

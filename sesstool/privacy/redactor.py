@@ -37,6 +37,10 @@ from sesstool.records.source import FileSource, Source
 Told = Callable[["Spot"], None]
 
 
+# Of a line: the rules found something in it; or nothing, and no field is opaque; 0 is the rest.
+_HIT, _PLAIN = 2, 1
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What the user chose: see `sesstool redact --help`.
@@ -146,7 +150,7 @@ class Redactor:
         self._known = _Known(self.values, Names(choice.terms, subject))
         rules = () if choice.only_subject else chosen(rules, choice.detectors)
         self._scanner = Scanner(rules, self._known)
-        # Of each text a byte a line: whether the rules found anything there.
+        # Of each text a byte a line, of what the rules found there.
         self._hit: dict[tuple[str, int], bytearray] = {}
         self._stand_ins = stand_ins
         stand_ins.identity = self._known.identity
@@ -161,8 +165,8 @@ class Redactor:
         rewriter = self._rewriter(text)
         lines_hit = self._hit[text.source.name, text.start] = bytearray()
         for _, whole, crossing in self._mended(text, rewriter):
-            found = rewriter.hits(whole)
-            lines_hit.append(bool(found or crossing))
+            found, plain = rewriter.hits(whole)
+            lines_hit.append(_HIT if found or crossing else plain)
             hits = [place.hit for place in crossing]
             hits += [hit for hit, where in found if where is Field.TEXT]
             for hit in hits:
@@ -198,7 +202,7 @@ class Redactor:
             found = scanner.scan(line.text)
             if not found and b"\\" in line.text:
                 found = scanner.scan(line.text, escaped=True)
-            if found and any(where is Field.TEXT for _, where in rewriter.hits(line.text)):
+            if found and any(where is Field.TEXT for _, where in rewriter.hits(line.text)[0]):
                 return True
         return False
 
@@ -282,12 +286,13 @@ class Redactor:
         rewriter = self._rewriter(text)
         turn = _Turn(text.form)
         # Of what was redacted before and is to be read again after all, nothing was learnt.
-        lines_hit = chain(self._hit.get((text.source.name, text.start), b""), repeat(True))
+        lines_hit = chain(self._hit.get((text.source.name, text.start), b""), repeat(_HIT))
         for (line, whole, crossing), hit in zip(
             self._mended(text, rewriter), lines_hit, strict=False
         ):
             bounded = self._scanner.bounded
-            done = rewriter.rewrite(whole, clean=not (hit or crossing))
+            clean = hit != _HIT and not crossing
+            done = rewriter.rewrite(whole, clean=clean, plain=clean and hit == _PLAIN)
             summary.bounded += self._scanner.bounded > bounded
             done.places += crossing
             summary.lines += 1

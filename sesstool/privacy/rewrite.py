@@ -81,21 +81,30 @@ class Rewriter:
         self._text = text
         self._spared = spared
 
-    def hits(self, line: bytes) -> list[tuple[Hit, Field]]:
-        """The values in a line, with the kind of field that each begins in."""
+    def hits(self, line: bytes) -> tuple[list[tuple[Hit, Field]], bool]:
+        """The values in a line, with the kind of field that each begins in.
+
+        And whether the line is plain: JSON without an opaque field.
+        """
         value = _decoded(line)
         if value is None:
-            return [(hit, Field.TEXT) for hit in self.found(line)]
+            return [(hit, Field.TEXT) for hit in self.found(line)], False
         parts = list(leaves(line))
         fields = [self._policy.of(leaf, line) for leaf in parts]
-        return [
+        found = [
             (hit, fields[spots[0]])
             for hit in self.found(_blanked(line, parts, fields), escaped=True)
             if (spots := list(_touched(parts, hit.start, hit.end)))
         ]
+        return found, Field.OPAQUE not in fields
 
-    def rewrite(self, line: bytes, *, clean: bool = False) -> Rewritten:
-        """The line without its values; `clean` says that the rules find nothing in it."""
+    def rewrite(self, line: bytes, *, clean: bool = False, plain: bool = False) -> Rewritten:
+        """The line without its values.
+
+        `clean` says that the rules find nothing in it, and `plain` what `hits` does.
+        """
+        if plain and not self.found(line, escaped=True, clean=True):
+            return Rewritten(line, settled=True)
         value = _decoded(line)
         if value is None:
             return self._as_text(line)
