@@ -32,6 +32,7 @@ from sesstool.formats.base import (
     share,
     text,
 )
+from sesstool.formats.claude_records import FROZEN, META_TYPES, OPAQUE
 from sesstool.formats.events import (
     Checkpoint,
     Meaning,
@@ -67,79 +68,12 @@ _COPIED = (
     "agentId",
     "slug",
 )
-_FROZEN = """
-    type subtype uuid parentUuid logicalParentUuid leafUuid sessionId session_id messageId
-    requestId requestSessionId timestamp version userType entrypoint sessionKind agentId level
-    promptId promptSource sourceToolAssistantUUID sourceToolUseID toolUseID parentToolUseID
-    permissionMode interruptedMessageId supersedesUuids retractedMessageUuids snapshotMessageId
-    operation explicit cutUuid forkedFrom.** compactMetadata.** microcompactMetadata.**
-    origin.kind attachment.type snapshot.messageId snapshot.timestamp data.type effort
-    toolUseResult.type toolUseResult.agentId toolUseResult.usage.** toolUseResult.status
-    data.message.type data.message.uuid data.message.timestamp data.message.requestId
-"""
-_OPAQUE = """
-    toolUseResult.file.base64 toolUseResult.source.data toolUseResult.content.source.data
-    attachment.content.file.base64 attachment.prompt.source.data
-"""
-# Types that 2.1.332 knows and that are no part of the chain; others are named as unknown.
-_KNOWN_META = frozenset(
-    [
-        "summary",
-        "custom-title",
-        "ai-title",
-        "tag",
-        "relocated",
-        "agent-name",
-        "agent-color",
-        "agent-setting",
-        "pr-link",
-        "bridge-session",
-        "history-suppression",
-        "mode",
-        "permission-mode",
-        "isolation-latch",
-        "session-owner",
-        "dev-mods",
-        "atis-latch",
-        "tools-used",
-        "worktree-state",
-        "cost-state",
-        "queue-operation",
-        "observer-ref",
-        "ended-by-model",
-        "attribution-snapshot",
-        "artifact-autoreact-ledger",
-        "derived-from",
-        "repl-mode",
-        "hybrid-organization",
-        "content-replacement",
-        "fork-context-ref",
-        "frame-link",
-        "data-flow-records",
-        "data-flow-incomplete",
-        "artifact-comment-monitor",
-        "memory-mode",
-        "file-history-snapshot",
-        "file-history-delta",
-        "last-prompt",
-        "continued-in",
-        "resume-head-vouch",
-        "api-request",
-        "api-request-shape",
-        "api-request-blob",
-        "api-request-resumed",
-        "host-row",
-        "speculation-accept",
-        "marble-origami-commit",
-        "marble-origami-snapshot",
-    ]
-)
 
 
 class ClaudeCode(Format):
     """See the module."""
 
-    fields = fields_of(_FROZEN, _OPAQUE) | fields_of(
+    fields = fields_of(FROZEN, OPAQUE) | fields_of(
         MESSAGE_FROZEN, MESSAGE_OPAQUE, "message.", "data.message.message."
     )
     name = "claude-code"
@@ -195,7 +129,7 @@ class ClaudeCode(Format):
                 out.events.append(Meta("", text(value.get("subtype"))))
         elif kind == "last-prompt":
             out.events.append(StateChange("", "leaf", value))
-        elif kind in CHAIN_TYPES or kind in _KNOWN_META:
+        elif kind in CHAIN_TYPES or kind in META_TYPES:
             out.events.append(Meta("", kind))
         else:
             out.events.append(Unknown("", kind))
@@ -343,7 +277,7 @@ def _is_ours(value: dict[str, Any]) -> bool:
     kind = text(value.get("type"))
     if kind in CHAIN_TYPES:
         return "uuid" in value or "parentUuid" in value or "sessionId" in value
-    return kind in _KNOWN_META or ("uuid" in value and "parentUuid" in value)
+    return kind in META_TYPES or ("uuid" in value and "parentUuid" in value)
 
 
 def _is_look_alike(value: dict[str, Any]) -> bool:
