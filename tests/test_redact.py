@@ -156,6 +156,50 @@ def test_a_copy_goes_to_a_file_and_is_not_overwritten(session, tmp_path):
     assert run(["redact", "--force", "-o", str(copy), str(session)]) == 0
 
 
+def test_a_copy_never_takes_the_place_of_a_session(session, capsys):
+    before = session.read_bytes()
+    link = session.with_name("link.jsonl")
+    link.symlink_to(session)
+    for target in (session, session.parent, link):
+        assert run(["redact", "--force", "-o", str(target), str(session)]) == 2
+        assert session.read_bytes() == before
+        assert "--write --in-place" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_session_is_redacted_as_text_among_others(session):
+    torn = session.with_name("torn.jsonl")
+    torn.write_text('{"text": "' + MAIL)
+    os.utime(torn, (OLD, OLD))
+    assert run(["redact", "--write", "--in-place", "--yes", str(session.parent)]) == 0
+    assert held(torn).startswith('{"text": "⟦EMAIL:')
+    assert MAIL not in held(session)
+
+
+def test_what_holds_the_same_in_an_agents_home_goes_or_is_named(home, capsys):
+    """The index of a project goes with its sessions; other files and names are told of."""
+    project = home / ".claude" / "projects" / "-home-mina-korhonen-kiln"
+    session = project / f"{SESSION}.jsonl"
+    put(session, user(MAIL, cwd="/home/mina-korhonen/kiln"))
+    (project / "sessions-index.json").write_text(json.dumps({"firstPrompt": MAIL}, indent=1))
+    (project / "memory").mkdir()
+    (project / "memory" / "MEMORY.md").write_text(MAIL)
+    assert run(["redact", "--check", str(home / ".claude")]) == 1
+    capsys.readouterr()
+    in_home = ["--write", "--in-place", "--yes", "--ignore-live", str(home / ".claude")]
+    assert run(["redact", *in_home]) == 0
+    assert MAIL not in held(project / "sessions-index.json")
+    told = capsys.readouterr().err
+    assert "memory: what the agent keeps in mind" in told
+    assert "left alone: values in the names of" in told
+
+
+@pytest.mark.parametrize("around", ["REDACTED-{}", "REDACTED_{}", "REDACTED0175934a {}"])
+def test_the_mark_of_a_stand_in_shields_nothing(session, around):
+    put(session, user(f"write to {MAIL}"), user(f"and {around.format(MAIL)}", 2))
+    assert in_place(session) == 0
+    assert MAIL not in held(session)
+
+
 def test_a_copy_goes_to_stdout(session, capsysbinary):
     assert run(["redact", "-q", "-o", "-", str(session)]) == 0
     out = capsysbinary.readouterr().out
@@ -211,6 +255,7 @@ def test_in_place_asks_and_does_nothing_where_nobody_answers(session):
         ["--in-place"],
         ["--write", "--in-place", "--check"],
         ["--write", "--in-place", "--dry-run"],
+        ["--check", "-o", "x"],
         ["--write", "--in-place", "-o", "x"],
         ["--detectors", "nonsense"],
     ],

@@ -198,9 +198,7 @@ def test_what_is_not_inspected(session, reported, monkeypatch):
     (project / SESSION_FILE.replace("0", "1")).write_bytes((project / SESSION_FILE).read_bytes())
     value = reported(project, code=1)
     names = [one["file"] for one in value["not_inspected"]]
-    assert sorted(names) == sorted(
-        [SESSION_FILE, SESSION_FILE.replace("0", "1"), "history.jsonl", "sessions-index.json"]
-    )
+    assert sorted(names) == sorted([SESSION_FILE, SESSION_FILE.replace("0", "1"), "history.jsonl"])
     assert value["totals"]["opaque_kept"] == 2
 
 
@@ -389,7 +387,7 @@ def test_findings_are_counted_by_rule(tmp_path, capsys):
     ]
     assert err.splitlines() == [
         "20 places to replace in 1 file; 1 value",
-        f"next: sesstool redact -o FOLDER {path}",
+        f"next: sesstool redact -o FILE {path}",
         f"next: sesstool redact --write --in-place {path}",
     ]
     _, out, _ = printed(capsys, path, "-v")

@@ -8,7 +8,7 @@ from sesstool.formats.registry import by_name
 from sesstool.privacy.rewrite import Rewriter
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.scan import Scanner
-from sesstool.privacy.standin import StandIns
+from sesstool.privacy.standin import StandIns, stand_ins
 from sesstool.privacy.values import Value, Values
 
 WORD = Rule("word", "secret", "TOKEN", "a word", 0.9, "zq[0-9]{8}", ("zq",))
@@ -224,3 +224,10 @@ def test_a_reasoning_item_that_holds_values_says_nothing_any_more():
     empty = item | {"encrypted_content": None, "summary": []}
     assert json.loads(done.line)["payload"] == empty
     assert [p.action for p in done.places] == ["removed"]
+
+
+def test_stand_ins_of_any_length_are_known_again():
+    for length in range(1, 60):
+        for value in (b"x" * length, b"gh" + b"p_" + b"y" * length):
+            text = b" " + StandIns(b"k" * 32, "shape").of("TOKEN", value) + b","
+            assert stand_ins(text) == [(1, len(text) - 1)]

@@ -201,7 +201,10 @@ def _set(paths: Iterable[Path | str], format_name: str) -> Iterator[tuple[Path |
 
 def _parts(path: Path, format_name: str) -> Iterable[Path]:
     with open_source(path) as source:
-        return list(open_session(source, format_name).format.parts(path)) if source.size else ()
+        try:
+            return list(open_session(source, format_name).format.parts(path)) if source.size else ()
+        except NotASessionError:
+            return ()  # it is redacted as text
 
 
 def _opened(

@@ -31,6 +31,8 @@ from sesstool.report.base import Output, Totals, count
 from sesstool.report.grouped import show
 from sesstool.text import quoted
 
+# How many files that are left alone are named.
+_SOME = 5
 _PROFILES = {
     "resume": "opaque fields stay, signed thinking with values goes whole; the session resumes",
     "share": "opaque fields are dropped: signatures, ciphertext, pictures; it does not resume "
@@ -228,7 +230,12 @@ def command(
 
 def _something(file: api.Redacted) -> bool:
     """Whether there is anything to do, or a value that cannot be taken out."""
-    return file.changed or bool(file.summary.kept)
+    return file.changed or bool(file.summary.kept) or _is_named(file)
+
+
+def _is_named(file: api.Redacted) -> bool:
+    """Whether the path of a file holds a value that the user did not give with it."""
+    return isinstance(file.path, Path) and file.shown != str(file.path)
 
 
 def _lists(shared: Common) -> bool:
@@ -253,6 +260,8 @@ def _refuse(
     if write and (dry_run or check):
         other = "--dry-run" if dry_run else "--check"
         raise UsageError(f"--write and {other} contradict each other", hint="give one of them")
+    if check and shared.output is not None:
+        raise UsageError("--check writes nothing and -o makes copies", hint="give one of them")
     if write and shared.output is not None:
         raise UsageError("--write redacts in place and -o makes copies", hint="give one of them")
     if write != in_place:
@@ -387,9 +396,15 @@ def _copies(
 ) -> None:
     assert shared.output is not None
     target = shared.output
+    inputs = {real_path(file.path) for file in redaction.files if isinstance(file.path, Path)}
     if len(redaction.files) == 1 and not target.is_dir():
         redaction.files[0].name = Path(target.name)
         target = target.parent
+    if any(real_path(target / file.name) in inputs for file in redaction.files):
+        raise UsageError(
+            "a copy would take the place of a session",
+            hint="name another file or folder with -o, or say --write --in-place",
+        )
     publish(redaction, target, force=force, keep_in=keep_in)
     for file in redaction.files:
         shared.note(f"written: {target / file.name}")
@@ -412,6 +427,20 @@ def _verdict(redaction: api.Redaction) -> str:
     return f"{found_}: {told}, profile {redaction.choice.profile}"
 
 
+def _alone(shared: Common, redaction: api.Redaction) -> None:
+    """Tell of what holds the same and is left alone: other files, and names of these."""
+    taken = {file.path for file in redaction.files}
+    sides = (side for file in redaction.files for side in api.copies(file))
+    others = {side.path: side.fate for side in sides if side.path not in taken}
+    for path in list(others)[:_SOME]:
+        shared.note(f"left alone: {path}: {others[path]}")
+    if len(others) > _SOME:
+        shared.note(f"left alone: {len(others) - _SOME} more; --report lists them")
+    named = sum(map(_is_named, redaction.files))
+    if named and shared.output is None:
+        shared.note(f"left alone: values in the names of {count(named, 'file')}; copies lose them")
+
+
 def _say(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[str, ...]) -> None:
     """The summary on stderr, and the next step."""
     places = sum(sum(file.summary.rules.values()) for file in redaction.files)
@@ -421,6 +450,7 @@ def _say(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[
     if not places and not kept:
         shared.note(f"{count(len(redaction.files), 'file')}: nothing found")
         return
+    _alone(shared, redaction)
     values = count(redaction.values, "value")
     shared.note(f"{count(places, 'place')} {done} in {count(files, 'file')}; {values}")
     if kept:
@@ -437,5 +467,6 @@ def _say(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[
         shared.note("next: sesstool redact -o FILE, with the same input")
     elif shared.output is None:
         names = " ".join(quoted(path) for path in paths)
-        shared.note(f"next: sesstool redact -o FOLDER {names}")
+        target = "FILE" if len(redaction.files) == 1 else "FOLDER"
+        shared.note(f"next: sesstool redact -o {target} {names}")
         shared.note(f"next: sesstool redact --write --in-place {names}")

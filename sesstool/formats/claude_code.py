@@ -248,11 +248,16 @@ class ClaudeCode(Format):
                     "plans": "the plans that were made",
                 },
             )
+        notes = {"memory": "what the agent keeps in mind of the project"}
+        yield from present(path.parent, notes)
 
     def parts(self, path: Path) -> Iterable[Path]:
         """See `Format.parts`."""
         yield from sorted(p for p in path.with_suffix("").rglob("*") if p.is_file())
         home, name = self.home(path), self.session_id(path)
+        index = path.parent / "sessions-index.json"
+        if home is not None and index.is_file():
+            yield index
         if home is not None and name:
             yield from sorted(p for p in (home / "file-history" / name).rglob("*") if p.is_file())
             yield from sorted((home / "todos").glob(f"{escape(name)}*.json"))

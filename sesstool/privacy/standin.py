@@ -18,11 +18,17 @@ from sesstool.errors import InputError, UsageError
 
 MARK = b"REDACTED"
 """Stands in every stand-in of style shape that has room for it, and in no value."""
+# Of style shape only what `_shaped` makes, and nothing around it: anybody can write the mark.
+_FILLER = b"".join(b"(?:%c" % letter for letter in MARK) + b")?" * len(MARK)
 _STAND_IN = re.compile(
     "⟦[A-Z][A-Z0-9_]*:[0-9a-f]{8}⟧".encode()
-    + rb"|\[\[[A-Z][A-Z0-9_]*\]\]|[A-Za-z0-9_-]*"
+    + rb"|\[\[[A-Z][A-Z0-9_]*\]\]|(?<![A-Za-z0-9_-])(?:[A-Za-z]{2,8}[_-])?"
     + MARK
-    + rb"[A-Za-z0-9_-]*"
+    + rb"(?:[0-9a-f]{0,7}|[0-9a-f]{8}(?:"
+    + MARK
+    + rb")*"
+    + _FILLER
+    + rb")(?![A-Za-z0-9_-])"
 )
 _LEAST_KEY = 16
 # Whose beginning tells who made it, and nothing of the value.
@@ -118,5 +124,6 @@ def _shaped(value: bytes, name: str, *, headed: bool) -> bytes:
     if value.isdigit():
         return b"0" * length
     head = re.match(rb"[A-Za-z]{2,8}[_-]", value) if headed else None
-    filler = (head[0] if head else b"") + MARK + name.encode()
+    begin = head[0] if head and length >= len(head[0]) + len(MARK) else b""
+    filler = begin + MARK + name.encode()
     return (filler + MARK * (length // len(MARK) + 1))[: max(length, len(MARK))]
