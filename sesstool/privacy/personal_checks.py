@@ -7,7 +7,9 @@ import re
 from importlib import import_module
 
 from sesstool.privacy.candidate import Candidate
+from sesstool.privacy.given_names import GIVEN_NAMES
 from sesstool.privacy.number_checks import digits_of
+from sesstool.privacy.spelling import fold
 
 # --- mail -------------------------------------------------------------------------------------
 
@@ -285,6 +287,7 @@ _OTHER_WORDS = """
     group org organization association sincerely regards thanks hello hi dear developers
     customers clients colleagues friends community readers recruiter señores compañeros equipo
     mundo welt monde mondo todos todas tous alle root ca global authority certificate trust
+    sans serif mono monospace courier helvetica arial roboto verdana times nimbus
     encrypt i'm it's i'll i've i'd let's that's here's what's don't
 """
 _NO_NAMES = frozenset(_OTHER_WORDS.split())
@@ -351,13 +354,24 @@ _CONTACT = re.compile(
 )
 
 
+def given_name(candidate: Candidate, _: str) -> bool:
+    """A name that begins with a common first name, or has it behind a comma."""
+    first, _comma, last = candidate.value.decode("utf-8", "replace").partition(",")
+    words = [*last.split(), *first.split()]
+    return re.split("['-]", fold(words[0]))[0] in GIVEN_NAMES
+
+
 def beside_contact(candidate: Candidate, _: str) -> bool:
     """In the object, or within a few lines, of a mail address, a telephone or the like."""
     text, start, end, _key = candidate
     if b" " not in candidate.value:
-        # A single word is a name beside a mail address at most.
+        # A single word is a name beside a mail address at most: a first name, or one in it.
         near = text[max(start - 80, 0) : end + 80]
-        return bool(re.search(rb"@[A-Za-z0-9-]+\.[a-z]", near))
+        mail = re.search(rb"([\w.+-]*)@[A-Za-z0-9-]+\.[a-z]", near)
+        name = fold(candidate.value.decode("utf-8", "replace"))
+        return mail is not None and (
+            name in GIVEN_NAMES or name in mail[1].decode("utf-8", "replace").lower()
+        )
     left = text.rfind(b"{", max(start - 300, 0), start)
     left = max(left, text.rfind(b"}", max(start - 300, 0), start), start - 300, 0)
     right = min((n for n in (text.find(b"}", end, end + 300), end + 300) if n >= 0), default=end)
@@ -396,6 +410,7 @@ CHECKS = {
     "beside-contact": beside_contact,
     "birthday": birthday,
     "email": email,
+    "given-name": given_name,
     "ipv4": ipv4,
     "ipv6": ipv6,
     "local-phone": local_phone,
