@@ -39,6 +39,11 @@ def _said(text, labels=PHONE):
         " id |  phone\n----+----------\n  1 | 12345678\n",
         "ID   PHONE\n1    12345678",
         "INSERT INTO t (id, phone) VALUES (1, '0'), (2, '12345678');",
+        "validate('phone', '12345678')",
+        '["home phone", 12345678]',
+        "| Phone | 12345678 |",
+        "> | date of birth | 12345678 |",
+        "phone\t12345678",
     ],
 )
 def test_a_label_names_a_value_in_its_place(text):
@@ -60,6 +65,11 @@ def test_a_label_names_a_value_in_its_place(text):
         "| id | phone |\n|----|-------|\n| 12345678 | x |",
         "INSERT INTO t (id, phone) VALUES (12345678, 'x');",
         "phone,id\n\n1,12345678",
+        "validate('phone', 'x', '12345678')",
+        "validate('x', 'phone', 'y')(12345678)",
+        "| phone | order | 12345678 |",
+        "| the order of 3 phone calls | 12345678 |",
+        "phone\torder\t12345678",
     ],
 )
 def test_the_label_of_another_value_names_none(text):

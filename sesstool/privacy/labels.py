@@ -37,6 +37,14 @@ _KEY = re.compile(
     re.VERBOSE,
 )
 _TAG = re.compile(r"<(?P<name>[\w:.-]{1,48})(?P<rest>\s[^<>]*)?>\s*$")
+# A key and its value as the first two arguments of a call, or as the first two cells of a row.
+_PAIRED = re.compile(
+    r"""[(\[]\s*(["'])(?P<argument>[^"'\n]{1,48})\1\s*,\s*["']?$
+    |^[\s>+|-]*(?P<cell>[^\W\d][^|\t\n:;,=]{0,39})[ ]?[|\t]\s*["'`]?$""",
+    re.VERBOSE,
+)
+# Where a text begins that stands under a key of JSON.
+_QUOTED = re.compile(r""".*["']\s?:\s?["'](?=[^"']*$)""")
 # Where what is said of one value ends and that of the next begins.
 _BREAK = re.compile(
     r"""[;|&{}\t]|["']\s*,|,\s*["']|(?<=[^\W\d]{5})[.!?]\s|\bVALUES\s*\(|\)\s*,\s*\(""",
@@ -214,6 +222,10 @@ def _by_key_or_words(before: str, labels: re.Pattern[str]) -> bool | None:
         before = before[: match.start()].rstrip()
         if before.endswith((",", "}")):
             return False
+    if paired := _PAIRED.search(before):
+        name = folded(paired["argument"] or paired["cell"])
+        if len(name.split()) <= 4 and labels.search(name):
+            return True
     while match := _LIST.search(before):
         before = before[: match.start()]
     segment = _BREAK.split(before)[-1]

@@ -122,7 +122,17 @@ def local_phone(candidate: Candidate, argument: str) -> bool:
 
 # --- addresses of machines --------------------------------------------------------------------
 
-_RESOLVERS = {"1.1.1.1", "1.0.0.1", "8.8.8.8", "8.8.4.4", "9.9.9.9", "208.67.222.222"}
+_EVERYBODYS = {
+    "1.2.3.4",
+    "4.3.2.1",
+    "5.6.7.8",
+    "1.1.1.1",
+    "1.0.0.1",
+    "8.8.8.8",
+    "8.8.4.4",
+    "9.9.9.9",
+    "208.67.222.222",
+}
 _PRODUCT = re.compile(rb"(?:^|[\s\"'(;,\\n])[A-Za-z][\w+-]*/$")
 _VERSION = re.compile(
     rb"(?:\bv(?:er)?\.?|version\w*|versi[o\xc3]\S*|release|build|revision|\brev|[=~^><]=|[~^])"
@@ -134,8 +144,14 @@ _ADDRESS = re.compile(
 )
 
 
-def ipv4(candidate: Candidate, _: str) -> bool:
-    """A public address: not a version, an OID, a network or a name server that all use."""
+def ipv4(candidate: Candidate, argument: str) -> bool:
+    """A public address: not a version, an OID, a network or a name server that all use.
+
+    `dashed` takes one with dashes for dots, in the name of a host.
+    """
+    if argument == "dashed":
+        dotted = candidate.value.replace(b"-", b".")
+        return ipv4(Candidate(b"host " + dotted, 5, 5 + len(dotted)), "")
     ahead, behind = candidate.before(32), candidate.behind(6)
     if ahead[-1:] == b"." or (behind[:1] == b"." and behind[1:2].isalnum()):
         return False
@@ -148,7 +164,7 @@ def ipv4(candidate: Candidate, _: str) -> bool:
         address = ipaddress.IPv4Address(text)
     except ValueError:
         return False
-    if not address.is_global or address.is_multicast or text in _RESOLVERS:
+    if not address.is_global or address.is_multicast or text in _EVERYBODYS:
         return False
     parts = address.packed
     if parts[1] == parts[2] == parts[3] == 0 or (parts[3] == 0 and behind[:1] == b"/"):
@@ -347,7 +363,7 @@ def not_robot(candidate: Candidate, _: str) -> bool:
 
 
 _CONTACT = re.compile(
-    rb"@[A-Za-z0-9-]+\.[a-z]|(?:phone|mobile|tel[e\xc3]|celular|birth|nacim|nascim|geburt|naissance"
+    rb"@[A-Za-z0-9-]+\.[a-z]|(?:(?<!head)(?<!micro)phone|mobile|tel[e\xc3]|celular|birth|nacim|nascim|geburt|naissance"
     rb"|nascita|dob\b|ssn|\bdni\b|\bnif\b|\bcpf\b|\bcurp\b|\brfc\b|\bcuit\b|\brut\b|cedula|passport|address|direcci|endere|adresse"
     rb"|anschrift|indirizzo|surname|last_?name|apellido|sobrenome|nachname|cognome|e-?mail)[\w-]*[\"'\\]*\s*[:=,|\t>]",
     re.IGNORECASE,
