@@ -42,6 +42,8 @@ def _said(text, labels=PHONE):
         "validate('phone', '12345678')",
         '["home phone", 12345678]',
         "| Phone | 12345678 |",
+        '{"content":"| phone | 12345678 |',
+        '{"content":"id;phone\n1;12345678\n","x":1}',
         "> | date of birth | 12345678 |",
         "phone\t12345678",
     ],

@@ -45,6 +45,7 @@ _PAIRED = re.compile(
 )
 # Where a text begins that stands under a key of JSON.
 _QUOTED = re.compile(r""".*["']\s?:\s?["'](?=[^"']*$)""")
+_QUOTED_BYTES = re.compile(_QUOTED.pattern.encode())
 # Where what is said of one value ends and that of the next begins.
 _BREAK = re.compile(
     r"""[;|&{}\t]|["']\s*,|,\s*["']|(?<=[^\W\d]{5})[.!?]\s|\bVALUES\s*\(|\)\s*,\s*\(""",
@@ -176,7 +177,7 @@ def _table(text: bytes, start: int, end: int) -> int:
     if not begin and start > _LONGEST:
         return 0
     until = text.find(b"\n", end, end + _LONGEST)
-    line = text[begin : end + _LONGEST if until < 0 else until]
+    line = _QUOTED_BYTES.sub(b"", text[begin : end + _LONGEST if until < 0 else until])
     if _NO_HEADING.search(line) or not _MARKS.search(line):
         return 0
     if b"(" not in line and until < 0:
@@ -222,7 +223,7 @@ def _by_key_or_words(before: str, labels: re.Pattern[str]) -> bool | None:
         before = before[: match.start()].rstrip()
         if before.endswith((",", "}")):
             return False
-    if paired := _PAIRED.search(before):
+    if paired := _PAIRED.search(_QUOTED.sub("", before)):
         name = folded(paired["argument"] or paired["cell"])
         if len(name.split()) <= 4 and labels.search(name):
             return True
@@ -283,7 +284,7 @@ def _first_lines(text: bytes, top: int, end: int) -> list[str]:
         if until < 0:
             break
         if until - top <= _LONGEST:
-            lines.append(text[top:until].decode("utf-8", "replace"))
+            lines.append(_QUOTED.sub("", text[top:until].decode("utf-8", "replace")))
         top = until + 1
     return lines
 
