@@ -272,7 +272,7 @@ def headed(
     cells = head.split(mark)
     return (
         column < len(cells)
-        and all(len(cell) <= 40 for cell in cells)
+        and all(len(cell) <= 40 and len(cell.split()) <= 6 for cell in cells)
         and _heading(cells[column], labels, whole=whole)
     )
 

@@ -101,6 +101,8 @@ _OTHER_NUMBER = re.compile(
 def card(candidate: Candidate, argument: str) -> bool:
     """A number that a brand of cards gives out; where it is `named` so, any of good form."""
     found = digits_of(candidate.value)
+    if re.search(rb"\b(?:[0-9A-F]{3}[A-F]|[A-F][0-9A-F]{3})\s$", candidate.before(6)):
+        return False  # code points
     if len(set(found)) < 3 or b"." in (candidate.before(), candidate.behind(2).rstrip(b' \n"')):
         return False
     if not import_module("stdnum.luhn").is_valid(found):

@@ -71,13 +71,18 @@ _DATE = re.compile(
     rb"\+?(?:(?:19|20)\d\d[-./ ]\d\d?[-./ ]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d)(?!\d)"
 )
 _QUAD = re.compile(rb"\d{1,3}(?:\.\d{1,3}){3}")
+# Numbers of North America that are kept for stories.
+_FICTION = re.compile(r"(?:00)?1?(?:\d{3})?55501\d\d")
+_CODE_POINTS = re.compile(rb"00\d\d(?: \d{4})+")
 _ORDERED = ("1234567890", "0123456789", "123456789", "12345678", "1234567")
 
 
 def phone(candidate: Candidate, _: str) -> bool:
     """An international number that can be somebody's."""
     value = candidate.value
-    if _DATE.match(value) or _QUAD.fullmatch(value):
+    if _DATE.match(value) or _QUAD.fullmatch(value) or _CODE_POINTS.fullmatch(value):
+        return False
+    if _FICTION.fullmatch(digits_of(value)):
         return False
     phonenumbers = import_module("phonenumbers")
     text = value.decode()
@@ -113,6 +118,8 @@ def local_phone(candidate: Candidate, argument: str) -> bool:
     found = digits_of(value)
     if not 6 <= len(found) <= 15 or len(set(found)) < 3 or found in _ORDERED:
         return False
+    if _FICTION.fullmatch(found):
+        return False
     if argument == "grouped" and (len(found) < 9 or value.isdigit()):
         return False
     if _DATE.match(value) or _QUAD.fullmatch(value):
@@ -122,6 +129,7 @@ def local_phone(candidate: Candidate, argument: str) -> bool:
 
 # --- addresses of machines --------------------------------------------------------------------
 
+# Name servers that all use, and addresses that stand for any.
 _EVERYBODYS = {
     "1.2.3.4",
     "4.3.2.1",
@@ -229,7 +237,12 @@ _USERS_OF_MANY = """
     golang python java php ruby operator storage super superuser superadmin sa sysadmin support
     info anonymous ftp cron crontab crontabs tabs systemd-network systemd-resolve
     systemd-timesync _apt rootless podman kube core flatcar coreos rocky almalinux cloud-user
-    bitnami wsl mnt tmp data projects project src repo repos work
+    exporter node_exporter mysqld_exporter prometheus grafana staging stage production prod
+    and to the for in is it if of or on as at by be with from into when will must may can that
+    this which who whose has have are was were not then than files entry record structure field
+    fields line named namely return exists existing new same
+    photos images img uploads videos avatars cdrom usb bitnami wsl mnt tmp data projects project
+    src repo repos work
 """
 _SHARED_USERS = frozenset(_USERS_OF_MANY.split())
 _UUID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,}")
@@ -370,6 +383,13 @@ _CONTACT = re.compile(
 )
 
 
+_NAME_OF_THING = re.compile(
+    rb"(?:upstream|package|project|product|file|host|font|app|class|module|repo|table|column|tool)"
+    rb"[_ -]?name\W{1,12}$",
+    re.IGNORECASE,
+)
+
+
 def given_name(candidate: Candidate, _: str) -> bool:
     """A name that begins with a common first name, or has it behind a comma."""
     first, _comma, last = candidate.value.decode("utf-8", "replace").partition(",")
@@ -380,6 +400,8 @@ def given_name(candidate: Candidate, _: str) -> bool:
 def beside_contact(candidate: Candidate, _: str) -> bool:
     """In the object, or within a few lines, of a mail address, a telephone or the like."""
     text, start, end, _key = candidate
+    if _NAME_OF_THING.search(candidate.before(40)):
+        return False
     if b" " not in candidate.value:
         # A single word is a name beside a mail address at most: a first name, or one in it.
         near = text[max(start - 80, 0) : end + 80]
@@ -403,10 +425,20 @@ _STREET = re.compile(
 )
 
 
+# Where foundations and companies have their seat: it stands in many a licence.
+_PUBLIC = re.compile(
+    r"(?:51 franklin st|59 temple pl|675 mass(?:achusetts)? ave|31 milk st|171 second st"
+    r"|1600 amphitheatre|1 infinite loop|1 apple park|1 microsoft way)",
+    re.IGNORECASE,
+)
+
+
 def address(candidate: Candidate, argument: str) -> bool:
     """What can be a postal address: words and a number, or the name of a kind of street."""
     text = candidate.value.decode("utf-8", "replace")
     if re.search(r"@|://|0x|[{}=<>()\[\]$_]|\d\.\d+\.\d|[a-z]:\d|::", text):
+        return False
+    if _PUBLIC.match(text):
         return False
     words = [w for w in re.findall(r"[^\W\d_]{2,}", text) if w[0].isupper()]
     if not words or " " not in text or text.casefold().startswith(("this ", "the ", "a ", "an ")):
