@@ -43,6 +43,11 @@ def _said(text, labels=PHONE):
         '["home phone", 12345678]',
         "| Phone | 12345678 |",
         '{"content":"| phone | 12345678 |',
+        "stdout='id;phone\n1;12345678\n'",
+        "     1\tid,phone,city\n     2\t1,12345678,x",
+        "     1→id,phone,city\n     2→1,12345678,x",
+        "INSERT INTO t (phone) VALUES ('12345678')",
+        "date of birth=12345678",
         '{"content":"id;phone\n1;12345678\n","x":1}',
         "> | date of birth | 12345678 |",
         "phone\t12345678",
@@ -72,6 +77,8 @@ def test_a_label_names_a_value_in_its_place(text):
         "| phone | order | 12345678 |",
         "| the order of 3 phone calls | 12345678 |",
         "phone\torder\t12345678",
+        "     1\tid,phone,city\n     2\t1,x,12345678",
+        "INSERT INTO t (x) VALUES ('12345678')",
     ],
 )
 def test_the_label_of_another_value_names_none(text):

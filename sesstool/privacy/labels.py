@@ -43,8 +43,8 @@ _PAIRED = re.compile(
     |^[\s>+|-]*(?P<cell>[^\W\d][^|\t\n:;,=]{0,39})[ ]?[|\t]\s*["'`]?$""",
     re.VERBOSE,
 )
-# Where a text begins that stands under a key of JSON.
-_QUOTED = re.compile(r""".*["']\s?:\s?["'](?=[^"']*$)""")
+# Where a text begins that stands under a key.
+_QUOTED = re.compile(r""".*(?:["']\s?:|=)\s?["'](?=[^"']*$)""")
 _QUOTED_BYTES = re.compile(_QUOTED.pattern.encode())
 # Where what is said of one value ends and that of the next begins.
 _BREAK = re.compile(
@@ -65,6 +65,9 @@ _HANGING = re.compile(r"^(?:[a-z](?=[A-Z])|[^\x00-\x7f]+(?=[A-Za-z]))|(?<=[^\WA-
 _NO_HEADING = re.compile(rb"[{}]|=[^=\s]|\w: ")
 _MARKS = re.compile(rb"[|\t;,]|  ")
 _RULE = re.compile(r"^[\s|+:=-]+$")
+# How tools number the lines of what they show.
+_NUMBERED = re.compile(r"^ {0,6}\d{1,6}(?:\t|→)")
+_VALUES = re.compile(rb"\)\s*VALUES\s*\(", re.IGNORECASE)
 _INSERT = re.compile(r"\(([^()]{1,2000})\)\s*VALUES\b", re.IGNORECASE)
 
 
@@ -178,7 +181,7 @@ def _table(text: bytes, start: int, end: int) -> int:
         return 0
     until = text.find(b"\n", end, end + _LONGEST)
     line = _QUOTED_BYTES.sub(b"", text[begin : end + _LONGEST if until < 0 else until])
-    if _NO_HEADING.search(line) or not _MARKS.search(line):
+    if not _VALUES.search(line) and (_NO_HEADING.search(line) or not _MARKS.search(line)):
         return 0
     if b"(" not in line and until < 0:
         return 0
@@ -215,6 +218,10 @@ def _by_key_or_words(before: str, labels: re.Pattern[str]) -> bool | None:
         name = folded(name)
         if labels.search(name):
             return True
+        if match.re is _KEY and match["bare"]:
+            phrase = folded(before[: match.end("bare")][-48:])
+            if any(found.end() == len(phrase) for found in labels.finditer(phrase)):
+                return True
         prose = match.re is _KEY and not match["quoted"] and match["is"] == ":"
         if prose and (not _NEUTRAL.search(name) or labels.search(folded(before[-32:]))):
             break
@@ -260,10 +267,13 @@ def headed(
     floor = max(begin - _TABLE, 0)
     blank = text.rfind(b"\n\n", floor, begin)
     top = floor if blank < 0 else blank + 2
-    if mark == "," and (insert := _columns(text, top, start)):
+    if mark in ("", ",") and (insert := _columns(text, top, start)):
         column, names = insert
         return column < len(names) and _heading(names[column], labels, whole=whole)
     lines = _first_lines(text, top, begin)
+    if _NUMBERED.match(row) and any(map(_NUMBERED.match, lines)):
+        lines, row = [_NUMBERED.sub("", line) for line in lines], _NUMBERED.sub("", row)
+        mark = next((m for m in "|\t;," if m in row or m == behind), "")
     if not mark:
         return any(_over(line, row, text[start:end], labels, whole=whole) for line in lines)
     column = _cells(row, mark)

@@ -51,7 +51,7 @@ def email(candidate: Candidate, _: str) -> bool:
     local, _at, domain = candidate.value.rpartition(b"@")
     if local.isdigit() and domain[:1].isdigit():
         return False
-    if _NOBODY.fullmatch(local) or _NO_MAIL.fullmatch(domain):
+    if _NOBODY.fullmatch(local) or _NO_MAIL.fullmatch(domain) or candidate.before(7) == b"[bot] <":
         return False
     last = domain.rpartition(b".")[2].lower()
     if len(last) > 6 and last.isalpha() and last not in _LONG_DOMAINS:
@@ -258,7 +258,9 @@ def user(candidate: Candidate, _: str) -> bool:
     name = candidate.value.lower().strip(b".")
     if candidate.before() in (b"$", b"%", b"{", b"<") or candidate.behind() in (b"(", b"{"):
         return False
-    if name.startswith((b"your", b"xxx", b"<", b"%")) or not re.search(rb"[a-z\x80-\xff]", name):
+    if name.startswith((b"your", b"svc_", b"svc-", b"xxx", b"<", b"%")) or not re.search(
+        rb"[a-z\x80-\xff]", name
+    ):
         return False
     if _UUID.fullmatch(name):
         return False
