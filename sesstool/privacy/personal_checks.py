@@ -73,7 +73,7 @@ _DATE = re.compile(
 _QUAD = re.compile(rb"\d{1,3}(?:\.\d{1,3}){3}")
 # Numbers of North America that are kept for stories.
 _FICTION = re.compile(r"(?:00)?1?(?:\d{3})?55501\d\d")
-_CODE_POINTS = re.compile(rb"00\d\d(?: \d{4})+")
+_CODE_POINTS = re.compile(rb"00\d\d(?:[ .]\d{4})+")
 _ORDERED = ("1234567890", "0123456789", "123456789", "12345678", "1234567")
 
 
