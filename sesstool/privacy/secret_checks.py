@@ -140,7 +140,7 @@ def _argument(value: bytes) -> bool:
 
 def _bare(value: bytes) -> bool:
     """Could be code: must hold what names do not."""
-    return len(value) >= 5 and not _MEMBER.match(value) and _is_made(value, 1)
+    return len(value) >= 5 and not _is_member(value) and _is_made(value, 1)
 
 
 def _made_up(value: bytes) -> bool:
@@ -155,7 +155,7 @@ def _token(value: bytes) -> bool:
     digits = len(_DIGIT.findall(value))
     if (len(value) < 20 and not digits) or (len(value) < 12 and digits < 3):
         return False
-    return not _MEMBER.match(value) and (_is_random(value) or _is_id(value))
+    return not _is_member(value) and (_is_random(value) or _is_id(value))
 
 
 def _variable(value: bytes) -> bool:
@@ -193,7 +193,7 @@ def _query(value: bytes) -> bool:
 
 
 def _header(value: bytes) -> bool:
-    if _MEMBER.match(value):
+    if _is_member(value):
         return False
     return _is_random(value) or _is_id(value) or (len(value) >= 16 and _is_made(value, 3))
 
@@ -207,7 +207,7 @@ def _pair(value: bytes) -> bool:
 
 
 def _prose(value: bytes) -> bool:
-    if value.startswith(b"_") or (_MEMBER.match(value) and not re.search(rb"\d\d", value)):
+    if value.startswith(b"_") or (_is_member(value) and not re.search(rb"\d\d", value)):
         return False
     return _is_made(value, 1) and len(value) >= 6
 
@@ -240,6 +240,18 @@ _KINDS = {
 }
 _DIGIT = re.compile(rb"\d")
 _WORD = re.compile(rb"[a-z]{12,}$")
+
+
+def _is_member(value: bytes) -> bool:
+    """Looks like a member of an object, and not like two runs of drawn letters with a dot."""
+    if not _MEMBER.match(value):
+        return False
+    return not all(_is_mixed(part) for part in value.split(b".")) or not _is_random(value)
+
+
+def _is_mixed(part: bytes) -> bool:
+    """Small and large letters or digits that change oftener than the words of a name do."""
+    return part.isalnum() and len(part) >= 5 and len(_PIECE.findall(part)) >= 3
 
 
 def _is_id(value: bytes) -> bool:
