@@ -264,6 +264,7 @@ _DIGIT = re.compile(rb"\d")
 _WORD = re.compile(rb"[a-z]{12,}$")
 
 
+@lru_cache(4096)
 def _is_member(value: bytes) -> bool:
     """Looks like a member of an object, and not like two runs of drawn letters with a dot."""
     if not _MEMBER.match(value):
