@@ -47,6 +47,19 @@ def test_a_rule_leaves_its_counter_examples_alone(rule):
         assert not Scanner([rule]).scan(text.encode()), number
 
 
+@pytest.mark.parametrize("around", ["-{}", "a\n-{}\n", "_{}_", "**_{}_**", "({})"])
+def test_marks_of_text_beside_a_token_do_not_hide_it(scanner, around):
+    for rule in RULES:
+        if rule.boundary != "token" or rule.group != "secret" or rule.value_groups != (0,):
+            continue
+        text, [(start, end), *_] = ruleset.expand(rule.examples[0], rule.id)
+        token = text[start:end]
+        text = around.format(token).encode()
+        start = text.index(token.encode())
+        end = start + len(token)
+        assert any(h.start <= start and end <= h.end for h in scanner.scan(text)), rule.id
+
+
 def test_rules_have_names_of_their_own():
     names = [rule.id for rule in RULES]
     assert sorted(set(names)) == sorted(names)

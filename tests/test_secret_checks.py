@@ -20,6 +20,13 @@ def test_what_a_machine_drew_is_random(value):
     assert secret_checks.random(_candidate(value), "")
 
 
+def test_drawn_letters_with_a_dot_are_no_member_of_an_object():
+    for value in ("<alnum:9>.<alnum:7>", "<alpha:4>7<alpha:4>.<alpha:3>4<alpha:3>"):
+        assert secret_checks.secret(_candidate(value), "bare")
+    for value in ("cfg.dbPassword1", "MyApp.V1Dto", "Aes256.EncKeyB64", "utils.sha256Hex"):
+        assert not secret_checks.secret(_candidate(value), "bare")
+
+
 @pytest.mark.parametrize(
     "value",
     [

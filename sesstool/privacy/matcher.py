@@ -40,6 +40,15 @@ BESIDE = {
     "digits": frozenset(b"0123456789"),
     "none": frozenset(b""),
 }
+# Prefixes of tokens that are words as well: what stands before them makes another name of them.
+_WORDS = frozenset(
+    b"key api app sdk test live sandbox secret dataset pat sat as ak re pa md pk ck cs cu ver"
+    b" tid".split()
+)
+_DASHES = frozenset(b"-_")
+_UNDERSCORE = 0x5F
+# What may stand before a dash that begins something; nothing does at the begin of a text.
+_APART = frozenset([b"", *(bytes([c]) for c in b" \t\r\n\"'`([{>=,:;|*~")])
 
 
 class Match(NamedTuple):
@@ -129,7 +138,13 @@ class Matcher:
                         continue
                     # A rule that begins with its anchor needs the boundary before it.
                     beside = self._beside(number)
-                    fit = [at for at in some if not at or lower[at - 1] not in beside]
+                    fit = [
+                        at
+                        for at in some
+                        if not at
+                        or lower[at - 1] not in beside
+                        or (beside is BESIDE["token"] and not _continues(lower, at))
+                    ]
                     known = places.setdefault(number, fit)
                     if known is not fit and known:
                         known += fit
@@ -232,10 +247,7 @@ def _anew(rule: Rule, lower: bytes, first: int, last: int) -> int:
 def _stands(rule: Rule, lower: bytes, candidate: Candidate) -> bool:
     """Whether what surrounds a value and its checks let it stand."""
     text, start, end, _ = candidate
-    beside = BESIDE[rule.boundary]
-    if beside and (
-        (start > 0 and text[start - 1] in beside) or (end < len(text) and text[end] in beside)
-    ):
+    if not _stands_alone(rule, text, lower, start, end):
         return False
     if rule.context:
         near = lower[max(start - _CONTEXT, 0) : start]
@@ -247,6 +259,44 @@ def _stands(rule: Rule, lower: bytes, candidate: Candidate) -> bool:
     if labels is None:
         return True
     return (labelled if rule.labels else headed)(text, start, end, labels)
+
+
+def _stands_alone(rule: Rule, text: bytes, lower: bytes, start: int, end: int) -> bool:
+    """Whether nothing stands beside a value that is a part of it."""
+    beside = BESIDE[rule.boundary]
+    before = start > 0 and text[start - 1] in beside
+    behind = end < len(text) and text[end] in beside
+    if (before or behind) and rule.boundary == "token" and rule.group == "secret":
+        strong = _is_strong(rule, lower, start)
+        before = before and _continues(lower, start, strong=strong)
+        behind = behind and not _is_closed(lower, start, end, strong=strong)
+    return not (before or behind)
+
+
+def _continues(lower: bytes, at: int, *, strong: bool = True) -> bool:
+    """Whether the character of a token before an offset makes one thing of it and what follows.
+
+    A dash or underscore alone does not, which marks a line of a diff or emphasis; before what is
+    strong none does, nor does the letter of an option.
+    """
+    before = lower[max(at - 3, 0) : at]
+    if lower[at - 1] in _DASHES:
+        return not strong and before[-2:-1] not in _APART and before[-2:] != b"__"
+    return not (strong and before[-2:-1] == b"-" and before[-3:-2] in _APART)
+
+
+def _is_strong(rule: Rule, lower: bytes, start: int) -> bool:
+    """Whether a value begins with a prefix that tokens alone have."""
+    return any(
+        lower.startswith(anchor, start) and anchor.strip(b"-_.:=") not in _WORDS
+        for anchor in rule.anchors_bytes
+    )
+
+
+def _is_closed(lower: bytes, start: int, end: int, *, strong: bool) -> bool:
+    """Whether an underscore behind a token is no part of it: the form says so, or emphasis."""
+    emphasis = lower[start - 1 : start] == b"_" and not lower[end + 1 : end + 2].isalnum()
+    return lower[end] == _UNDERSCORE and (strong or emphasis)
 
 
 def settled(found: list[Match]) -> list[Match]:

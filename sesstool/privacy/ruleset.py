@@ -19,7 +19,8 @@ Then come `[[rule]]` tables:
                  bound; a longer one is cut there or not found
     gate         an expression that every match of `regex` holds, from which `gate.py` draws what
                  a line must have to be looked at; "" draws it from `regex`
-    boundary     what must not stand beside the value: "token" a character of [A-Za-z0-9_-],
+    boundary     what must not stand beside the value: "token" a character of [A-Za-z0-9_-], where
+                 a secret does not mind the marks of diffs, emphasis, names and options before it,
                  "word" a letter, digit or underscore, "digits" a digit, "none" anything may
     validate     names of `validators.CHECKS`, with an argument behind a colon; all must hold
     context      lower-case words, one of which must stand near before the value

@@ -28,6 +28,13 @@ _REFERENCE = re.compile(
     rb"|secrets?\.|vars?\.|config\.|self\.|this\.|args?\.|req(?:uest)?\.|op://|vault:|arn:|ssm:"
     rb"|keyring:|file:|projects/|data:|[!~<>=&|^]+$|\|\||&&|[,;:)\]} ]|=>|\\[wdsb]"
 )
+# What tests and samples call a password.
+_TEST_WORD = re.compile(
+    rb"(?i)(?:test(?:ing)?|my|some|any|the|your|user|wrong|bad|invalid|valid|correct|good|new|old)"
+    rb"[ _-]?(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|key)$|(?:pass|password|test|secret)123$"
+)
+# The line under the heading of a table.
+_RULER = re.compile(rb"[-+=|:]{5,}")
 _COLOUR = re.compile(rb"#[0-9A-Fa-f]{3,8}$")
 _CAPITALS = re.compile(rb"[A-Z_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASS)[A-Z_]*$")
 _PATH = re.compile(
@@ -140,7 +147,7 @@ def _argument(value: bytes) -> bool:
 
 def _bare(value: bytes) -> bool:
     """Could be code: must hold what names do not."""
-    return len(value) >= 5 and not _MEMBER.match(value) and _is_made(value, 1)
+    return len(value) >= 5 and not _is_member(value) and _is_made(value, 1)
 
 
 def _made_up(value: bytes) -> bool:
@@ -155,7 +162,7 @@ def _token(value: bytes) -> bool:
     digits = len(_DIGIT.findall(value))
     if (len(value) < 20 and not digits) or (len(value) < 12 and digits < 3):
         return False
-    return not _MEMBER.match(value) and (_is_random(value) or _is_id(value))
+    return not _is_member(value) and (_is_random(value) or _is_id(value))
 
 
 def _variable(value: bytes) -> bool:
@@ -193,13 +200,22 @@ def _query(value: bytes) -> bool:
 
 
 def _header(value: bytes) -> bool:
-    if _MEMBER.match(value):
+    if _is_member(value):
         return False
     return _is_random(value) or _is_id(value) or (len(value) >= 16 and _is_made(value, 3))
 
 
 def _option(value: bytes) -> bool:
+    if value.lower() in _BEHIND_OPTIONS:
+        return False
     return len(value) >= 4 and not _FILE.match(value) and (len(value) >= 6 or _is_made(value, 1))
+
+
+# How a sentence about options goes on.
+_BEHIND_OPTIONS = frozenset(
+    b"option options flag flags argument arguments parameter parameters setting settings switch"
+    b" instead when with from is are must should together value values string variable".split()
+)
 
 
 def _pair(value: bytes) -> bool:
@@ -207,9 +223,14 @@ def _pair(value: bytes) -> bool:
 
 
 def _prose(value: bytes) -> bool:
-    if value.startswith(b"_") or (_MEMBER.match(value) and not re.search(rb"\d\d", value)):
+    if value.startswith(b"_") or (_is_member(value) and not re.search(rb"\d\d", value)):
         return False
     return _is_made(value, 1) and len(value) >= 6
+
+
+def _told(value: bytes) -> bool:
+    """Behind a user's name and a mark that paths have as well."""
+    return _prose(value) and (_is_random(value) or len(re.findall(rb"[^A-Za-z_-]", value)) > 1)
 
 
 def _worded(value: bytes) -> bool:
@@ -236,10 +257,24 @@ _KINDS = {
     "option": _option,
     "pair": _pair,
     "prose": _prose,
+    "told": _told,
     "worded": _worded,
 }
 _DIGIT = re.compile(rb"\d")
 _WORD = re.compile(rb"[a-z]{12,}$")
+
+
+@lru_cache(4096)
+def _is_member(value: bytes) -> bool:
+    """Looks like a member of an object, and not like two runs of drawn letters with a dot."""
+    if not _MEMBER.match(value):
+        return False
+    return not all(_is_mixed(part) for part in value.split(b".")) or not _is_random(value)
+
+
+def _is_mixed(part: bytes) -> bool:
+    """Small and large letters or digits that change oftener than the words of a name do."""
+    return part.isalnum() and len(part) >= 5 and len(_PIECE.findall(part)) >= 3
 
 
 def _is_id(value: bytes) -> bool:
@@ -378,6 +413,8 @@ def _is_value(value: bytes) -> bool:
         len(set(value)) > 2
         and value.strip(b" ,;.:!?").lower() not in _COMMON
         and (not _REFERENCE.match(value) or _is_dollared(value))
+        and not _TEST_WORD.match(value)
+        and not _RULER.match(value)
         and not _COLOUR.match(value)
         and not _CAPITALS.match(value)
         and not _STANDS_IN.search(value)
