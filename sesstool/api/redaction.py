@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-import resource
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -350,6 +349,10 @@ def naming(files: list[Redacted]) -> Iterator[None]:
 
 def _allow_open(files: int) -> None:
     """Let this process have so many files more open, as far as the system lets it."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = files + 256
     if soft != resource.RLIM_INFINITY and soft < wanted:

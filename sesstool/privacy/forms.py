@@ -171,7 +171,7 @@ def _literal(text: str) -> str:
     """A text in an expression over bytes; apostrophes may be missing, hyphens another joint."""
     out = ""
     for letter in text:
-        if letter in "'’":  # noqa: RUF001
+        if letter in "'’":  # noqa: RUF001 - names have both
             out += r"(?:'|\xe2\x80\x99)?"
         elif letter.isascii() and letter.isalnum():
             out += letter

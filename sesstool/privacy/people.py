@@ -173,14 +173,14 @@ def last_name(before: bytes) -> str:
     if mark == "\\":
         return ""  # an escape, which another view undoes
     part = part.strip()
-    swapped = re.fullmatch(r"([\w'’-]+(?: [\w'’-]+){0,3}), ?([\w'’-]+)", part)  # noqa: RUF001
+    swapped = re.fullmatch(r"([\w'’-]+(?: [\w'’-]+){0,3}), ?([\w'’-]+)", part)  # noqa: RUF001 - names have both apostrophes
     if swapped:
         return f"{swapped[2]} {swapped[1]}"
     some = part.rpartition(",")[2].split()
     lower = all(word.islower() for word in some)
     name: list[str] = []
     for word in reversed(some):
-        if not re.fullmatch(r"[^\W\d_][\w.'’-]*", word):  # noqa: RUF001
+        if not re.fullmatch(r"[^\W\d_][\w.'’-]*", word):  # noqa: RUF001 - names have both apostrophes
             break
         if not lower and word.islower() and word not in PARTICLES:
             break
