@@ -12,27 +12,20 @@ import click
 
 from sesstool.api import redaction as api
 from sesstool.api.publishing import publish
-from sesstool.checks.rule import RULES
 from sesstool.cli.common import Common, common, out_stream, worst
 from sesstool.cli.keys import secret, vault_options
+from sesstool.cli.redacted import copied, poured_out, said, shown, something, verdict
 from sesstool.cli.spool import Spool
 from sesstool.cli.streams import found, piped
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError, WriteError
-from sesstool.findings import FileReport
 from sesstool.privacy import allow as allow_list
 from sesstool.privacy.names import load_terms
 from sesstool.privacy.standin import load_key
-from sesstool.privacy.vault import Secret
 from sesstool.records.undo import state_folder
 from sesstool.records.write import create, real_path
 from sesstool.report import REPORTERS
-from sesstool.report.base import Output, Totals, count
-from sesstool.report.grouped import show
-from sesstool.text import quoted
 
-# How many files that are left alone are named.
-_SOME = 5
 _PROFILES = {
     "resume": "opaque fields stay, signed thinking with values goes whole; the session resumes",
     "share": "opaque fields are dropped: signatures, ciphertext, pictures; it does not resume "
@@ -187,11 +180,11 @@ def command(
     if not targets:
         return worst(codes)
     poured = str(shared.output) == "-"
-    said = f"profile {chosen}: {_PROFILES[chosen]}"
+    heading = f"profile {chosen}: {_PROFILES[chosen]}"
     if poured:
-        shared.note(said)
+        shared.note(heading)
     elif shared.output_format in _FOR_PEOPLE and not check:
-        _line(said)
+        _line(heading)
     with (
         Spool() as spool,
         api.redact(
@@ -208,34 +201,24 @@ def command(
         if poured and len(redaction.files) > 1:
             raise UsageError("-o - takes one file, and these are several", hint="name a folder")
         if check:
-            _line(_verdict(redaction))
+            _line(verdict(redaction))
         elif not poured:
-            _show(shared, redaction, spool)
+            shown(shared, redaction, spool)
         done = "in place" if write else "copies" if shared.output is not None else "preview"
         with _reported(redaction, done, reports, force=force):
             if poured:
-                _pour(redaction)
+                poured_out(redaction)
             elif shared.output is not None:
-                _copies(shared, redaction, force=force, keep_in=keep_in)
+                copied(shared, redaction, force=force, keep_in=keep_in)
             elif write:
                 publish(redaction, ignore_live=ignore_live, keep_in=keep_in)
         if not check:
-            _say(shared, redaction, write=write, paths=paths)
+            said(shared, redaction, write=write, paths=paths)
         for report in reports:
             shared.note(f"report: {report}")
-        if not write and shared.output is None and any(map(_something, redaction.files)):
+        if not write and shared.output is None and any(map(something, redaction.files)):
             codes.append(0 if exit_zero else 1)
     return worst(codes)
-
-
-def _something(file: api.Redacted) -> bool:
-    """Whether there is anything to do, or a value that cannot be taken out."""
-    return file.changed or bool(file.summary.kept) or _is_named(file)
-
-
-def _is_named(file: api.Redacted) -> bool:
-    """Whether the path of a file holds a value that the user did not give with it."""
-    return isinstance(file.path, Path) and file.shown != str(file.path)
 
 
 def _lists(shared: Common) -> bool:
@@ -364,109 +347,3 @@ def _reported(
         for report in written:
             report.unlink(missing_ok=True)
         raise
-
-
-def _show(shared: Common, redaction: api.Redaction, spool: Spool) -> None:
-    """The findings of each file, in the format that was asked for."""
-    totals = Totals()
-    output = Output(out_stream(), shared.note, RULES, shared.colored(sys.stdout))
-    if shared.output_format == "text":
-        for file in redaction.files:
-            show(output, file, list(api.about(file)), places=shared.verbosity > 1)
-        if shared.verbosity < 2:
-            return
-    name = "concise" if shared.output_format == "text" else shared.output_format
-    reporter = REPORTERS[name](output)
-    for file in redaction.files:
-        form = file.text.form
-        size, lines = file.text.source.size, file.summary.lines
-        found_here = spool.of(file)
-        report = FileReport(file.shown, form.name if form else "", "", size, lines, found_here)
-        totals.add(report)
-        reporter.file(report, lambda _: None)
-    reporter.close(totals)
-
-
-def _copies(
-    shared: Common,
-    redaction: api.Redaction,
-    *,
-    force: bool,
-    keep_in: tuple[Path, Secret] | None,
-) -> None:
-    assert shared.output is not None
-    target = shared.output
-    inputs = {real_path(file.path) for file in redaction.files if isinstance(file.path, Path)}
-    if len(redaction.files) == 1 and not target.is_dir():
-        redaction.files[0].name = Path(target.name)
-        target = target.parent
-    if any(real_path(target / file.name) in inputs for file in redaction.files):
-        raise UsageError(
-            "a copy would take the place of a session",
-            hint="name another file or folder with -o, or say --write --in-place",
-        )
-    publish(redaction, target, force=force, keep_in=keep_in)
-    for file in redaction.files:
-        shared.note(f"written: {target / file.name}")
-
-
-def _pour(redaction: api.Redaction) -> None:
-    result = redaction.files[0].result
-    assert result is not None
-    out_stream().writelines(result.chunks())
-
-
-def _verdict(redaction: api.Redaction) -> str:
-    """All of it in one line, for CI."""
-    files = count(len(redaction.files), "file")
-    places = sum(found.places for file in redaction.files for found in file.tally.ranked())
-    values = count(redaction.values, "value")
-    holding = sum(map(_something, redaction.files))
-    told = f"{count(places, 'place')}, {values} in {holding} of {files}" if places else files
-    found_ = "found" if holding else "nothing found"
-    return f"{found_}: {told}, profile {redaction.choice.profile}"
-
-
-def _alone(shared: Common, redaction: api.Redaction) -> None:
-    """Tell of what holds the same and is left alone: other files, and names of these."""
-    taken = {file.path for file in redaction.files}
-    sides = (side for file in redaction.files for side in api.copies(file))
-    others = {side.path: side.fate for side in sides if side.path not in taken}
-    for path in list(others)[:_SOME]:
-        shared.note(f"left alone: {path}: {others[path]}")
-    if len(others) > _SOME:
-        shared.note(f"left alone: {len(others) - _SOME} more; --report lists them")
-    named = sum(map(_is_named, redaction.files))
-    if named and shared.output is None:
-        shared.note(f"left alone: values in the names of {count(named, 'file')}; copies lose them")
-
-
-def _say(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[str, ...]) -> None:
-    """The summary on stderr, and the next step."""
-    places = sum(sum(file.summary.rules.values()) for file in redaction.files)
-    kept = sum(sum(file.summary.kept.values()) for file in redaction.files)
-    done = "replaced" if write or shared.output else "to replace"
-    files = sum(file.changed for file in redaction.files)
-    if not places and not kept:
-        shared.note(f"{count(len(redaction.files), 'file')}: nothing found")
-        return
-    _alone(shared, redaction)
-    values = count(redaction.values, "value")
-    shared.note(f"{count(places, 'place')} {done} in {count(files, 'file')}; {values}")
-    if kept:
-        shared.note(f"{count(kept, 'place')} kept, in fields that must stay: see P803")
-    if write:
-        shared.note("no plain copy is kept; revoke secrets that were in the sessions")
-        for file in redaction.files:
-            if file.text.start:
-                shared.note(
-                    f"{file.shown}: looked at from line {file.text.number} on; what stands before "
-                    "was redacted earlier"
-                )
-    elif shared.output is None and "-" in (paths or ("-",)):
-        shared.note("next: sesstool redact -o FILE, with the same input")
-    elif shared.output is None:
-        names = " ".join(quoted(path) for path in paths)
-        target = "FILE" if len(redaction.files) == 1 else "FOLDER"
-        shared.note(f"next: sesstool redact -o {target} {names}")
-        shared.note(f"next: sesstool redact --write --in-place {names}")

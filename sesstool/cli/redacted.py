@@ -1,0 +1,141 @@
+"""What `sesstool redact` shows of a redaction, and where its copies go."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from sesstool.api import redaction as api
+from sesstool.api.publishing import publish
+from sesstool.checks.rule import RULES
+from sesstool.cli.common import Common, out_stream
+from sesstool.cli.spool import Spool
+from sesstool.errors import UsageError
+from sesstool.findings import FileReport
+from sesstool.privacy.vault import Secret
+from sesstool.records.write import real_path
+from sesstool.report import REPORTERS
+from sesstool.report.base import Output, Totals, count
+from sesstool.report.grouped import show
+from sesstool.text import quoted
+
+# How many files that are left alone are named.
+_SOME = 5
+
+
+def something(file: api.Redacted) -> bool:
+    """Whether there is anything to do, or a value that cannot be taken out."""
+    return file.changed or bool(file.summary.kept) or _is_named(file)
+
+
+def _is_named(file: api.Redacted) -> bool:
+    """Whether the path of a file holds a value that the user did not give with it."""
+    return isinstance(file.path, Path) and file.shown != str(file.path)
+
+
+def shown(shared: Common, redaction: api.Redaction, spool: Spool) -> None:
+    """The findings of each file, in the format that was asked for."""
+    totals = Totals()
+    output = Output(out_stream(), shared.note, RULES, shared.colored(sys.stdout))
+    if shared.output_format == "text":
+        for file in redaction.files:
+            show(output, file, list(api.about(file)), places=shared.verbosity > 1)
+        if shared.verbosity < 2:
+            return
+    name = "concise" if shared.output_format == "text" else shared.output_format
+    reporter = REPORTERS[name](output)
+    for file in redaction.files:
+        form = file.text.form
+        size, lines = file.text.source.size, file.summary.lines
+        found_here = spool.of(file)
+        report = FileReport(file.shown, form.name if form else "", "", size, lines, found_here)
+        totals.add(report)
+        reporter.file(report, lambda _: None)
+    reporter.close(totals)
+
+
+def copied(
+    shared: Common,
+    redaction: api.Redaction,
+    *,
+    force: bool,
+    keep_in: tuple[Path, Secret] | None,
+) -> None:
+    """Write the copies that -o asks for. Raises UsageError where one would replace a session."""
+    assert shared.output is not None
+    target = shared.output
+    inputs = {real_path(file.path) for file in redaction.files if isinstance(file.path, Path)}
+    if len(redaction.files) == 1 and not target.is_dir():
+        redaction.files[0].name = Path(target.name)
+        target = target.parent
+    if any(real_path(target / file.name) in inputs for file in redaction.files):
+        raise UsageError(
+            "a copy would take the place of a session",
+            hint="name another file or folder with -o, or say --write --in-place",
+        )
+    publish(redaction, target, force=force, keep_in=keep_in)
+    for file in redaction.files:
+        shared.note(f"written: {target / file.name}")
+
+
+def poured_out(redaction: api.Redaction) -> None:
+    """Write the one copy to stdout."""
+    result = redaction.files[0].result
+    assert result is not None
+    out_stream().writelines(result.chunks())
+
+
+def verdict(redaction: api.Redaction) -> str:
+    """All of it in one line, for CI."""
+    files = count(len(redaction.files), "file")
+    places = sum(found.places for file in redaction.files for found in file.tally.ranked())
+    values = count(redaction.values, "value")
+    holding = sum(map(something, redaction.files))
+    told = f"{count(places, 'place')}, {values} in {holding} of {files}" if places else files
+    found_ = "found" if holding else "nothing found"
+    return f"{found_}: {told}, profile {redaction.choice.profile}"
+
+
+def _alone(shared: Common, redaction: api.Redaction) -> None:
+    """Tell of what holds the same and is left alone: other files, and names of these."""
+    taken = {file.path for file in redaction.files}
+    sides = (side for file in redaction.files for side in api.copies(file))
+    others = {side.path: side.fate for side in sides if side.path not in taken}
+    for path in list(others)[:_SOME]:
+        shared.note(f"left alone: {path}: {others[path]}")
+    if len(others) > _SOME:
+        shared.note(f"left alone: {len(others) - _SOME} more; --report lists them")
+    named = sum(map(_is_named, redaction.files))
+    if named and shared.output is None:
+        shared.note(f"left alone: values in the names of {count(named, 'file')}; copies lose them")
+
+
+def said(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[str, ...]) -> None:
+    """The summary on stderr, and the next step."""
+    places = sum(sum(file.summary.rules.values()) for file in redaction.files)
+    kept = sum(sum(file.summary.kept.values()) for file in redaction.files)
+    done = "replaced" if write or shared.output else "to replace"
+    files = sum(file.changed for file in redaction.files)
+    if not places and not kept:
+        shared.note(f"{count(len(redaction.files), 'file')}: nothing found")
+        return
+    _alone(shared, redaction)
+    values = count(redaction.values, "value")
+    shared.note(f"{count(places, 'place')} {done} in {count(files, 'file')}; {values}")
+    if kept:
+        shared.note(f"{count(kept, 'place')} kept, in fields that must stay: see P803")
+    if write:
+        shared.note("no plain copy is kept; revoke secrets that were in the sessions")
+        for file in redaction.files:
+            if file.text.start:
+                shared.note(
+                    f"{file.shown}: looked at from line {file.text.number} on; what stands before "
+                    "was redacted earlier"
+                )
+    elif shared.output is None and "-" in (paths or ("-",)):
+        shared.note("next: sesstool redact -o FILE, with the same input")
+    elif shared.output is None:
+        names = " ".join(quoted(path) for path in paths)
+        target = "FILE" if len(redaction.files) == 1 else "FOLDER"
+        shared.note(f"next: sesstool redact -o {target} {names}")
+        shared.note(f"next: sesstool redact --write --in-place {names}")
