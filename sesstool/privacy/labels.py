@@ -44,7 +44,7 @@ _PAIRED = re.compile(
     re.VERBOSE,
 )
 # Where a text begins that stands under a key.
-_QUOTED = re.compile(r""".*(?:["']\s?:|=)\s?["'](?=[^"']*$)""")
+_QUOTED = re.compile(r"""\A.*(?:["']\s?:|=)\s?["'](?=[^"']*$)""")
 _QUOTED_BYTES = re.compile(_QUOTED.pattern.encode())
 # Where what is said of one value ends and that of the next begins.
 _BREAK = re.compile(
