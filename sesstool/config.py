@@ -124,10 +124,10 @@ def _project_file(cwd: Path) -> Path | None:
     """The nearest file upwards that has settings for sesstool."""
     for folder in (cwd, *cwd.parents):
         # Not Path.is_file, which raises where a folder cannot be searched: it may be anybody's.
-        if os.path.isfile(folder / PROJECT_FILE):  # noqa: PTH113 - see above
+        if os.path.isfile(folder / PROJECT_FILE):  # noqa: PTH113 - Path.is_file may raise
             return folder / PROJECT_FILE
         other = folder / "pyproject.toml"
-        if os.path.isfile(other) and _table(other):  # noqa: PTH113 - see above
+        if os.path.isfile(other) and _table(other):  # noqa: PTH113 - Path.is_file may raise
             return other
     return None
 

@@ -171,7 +171,7 @@ def _open_streams() -> None:
         if getattr(sys, name) is None:
             # The lowest number that is free is that of the stream, which stays open to the end.
             # pathlib would cost start-up time.
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - see above
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - start-up time
 
 
 def _invoke(arguments: list[str]) -> int:

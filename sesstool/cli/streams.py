@@ -56,7 +56,7 @@ def single(name: str) -> Path | str:
 def size_of(path: Path | str) -> int:
     """The size of a file in bytes, 0 of what is none."""
     # Not Path.is_file: of a folder that cannot be searched it raises OSError.
-    return os.path.getsize(path) if os.path.isfile(path) else 0  # noqa: PTH113, PTH202 - see above
+    return os.path.getsize(path) if os.path.isfile(path) else 0  # noqa: PTH113, PTH202 - Path may raise
 
 
 @cache

@@ -1,7 +1,6 @@
 """What an expression tells of its matches before it is tried.
 
-How far a match reaches from the literal in it, and a looser expression that holds for every raw
-line in which the value stands under JSON escapes, however often it was escaped.
+How far a match reaches from the literal in it.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import string
 from collections.abc import Iterable
 from itertools import product
 from math import inf
-from re import IGNORECASE, _parser, error  # type: ignore[attr-defined]
+from re import IGNORECASE, _parser, error  # type: ignore[attr-defined]  # no public parser
 from typing import Any, NamedTuple
 
 _STRINGS = 400

@@ -17,8 +17,6 @@ Then come `[[rule]]` tables:
                  without is tried on every text, which is slow
     within       how many bytes a match reaches from an anchor at most, where the expression sets no
                  bound; a longer one is cut there or not found
-    gate         an expression that every match of `regex` holds, from which `gate.py` draws what
-                 a line must have to be looked at; "" draws it from `regex`
     boundary     what must not stand beside the value: "token" a character of [A-Za-z0-9_-], where
                  a secret does not mind the marks of diffs, emphasis, names and options before it,
                  "word" a letter, digit or underscore, "digits" a digit, "none" anything may
@@ -84,7 +82,6 @@ class Rule:
     regex: str
     anchors: tuple[str, ...] = ()
     within: int = 0
-    gate: str = ""
     boundary: Literal["token", "word", "digits", "none"] = "token"
     validate: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
@@ -149,7 +146,7 @@ def shipped() -> tuple[Rule, ...]:
 
 def loads(text: str, name: str) -> Iterator[Rule]:
     """The rules in the text of a rule file. Raises UsageError."""
-    hint = "sesstool schema redaction-rules prints what a rule file may hold"
+    hint = "the docstring of sesstool.privacy.ruleset tells what a rule file may hold"
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
