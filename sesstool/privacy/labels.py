@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -90,74 +90,126 @@ class Labels:
 
     def __init__(self, rules: Mapping[int, tuple[Iterable[str], bool]]) -> None:
         """Index the labels: of each rule, by its number, and whether they must head a column."""
-        by_words: dict[str, set[tuple[int, bool]]] = {}
-        spelled: dict[str, str] = {}
-        for number, (labels, heading) in rules.items():
-            for label in labels:
-                words = folded(label)
-                by_words.setdefault(words, set()).add((number, heading))
-                if words not in spelled or not label.isascii():
-                    spelled[words] = label.lower()
-        # Of labels one in the other the longest is found: it speaks for the rest.
-        self._rules = {
-            words.replace(" ", ""): {
-                rule
-                for other, some in by_words.items()
-                if f" {other} " in f" {words} "
-                for rule in some
-            }
-            for words in by_words
-        }
-        names = sorted(spelled, key=len, reverse=True)
-        self._expression = _expression([spelled[n] for n in names]) if names else None
+        self._keys, self._headings = (
+            _Index({n: labels for n, (labels, heading) in rules.items() if heading is wanted})
+            for wanted in (False, True)
+        )
 
     def parts(self, text: bytes) -> dict[int, list[tuple[int, int]]]:
         """The parts of a text, of each rule, in which a value can stand that has a label."""
         parts: dict[int, list[tuple[int, int]]] = {}
-        if self._expression is None:
-            return parts
-        known: dict[bytes, Iterable[tuple[int, bool]]] = {}
         seen = table = 0
-        for match in self._expression.finditer(text):
+        for match, numbers in self._keys.among(text, 0, len(text)):
             start, end = match.span()
-            found = match[0]
-            if found not in known:
-                known[found] = self._rules_of(found.decode("utf-8", "replace"))
             # One heading speaks for its line, and its table for the labels in it.
             if start >= max(seen, table):
                 table = _table(text, start, end)
                 seen = text.find(b"\n", end) + 1 or len(text)
-            until = max(end + _FAR, table)
-            for number, heading in known[found]:
-                if heading and not table:
-                    continue
-                some = parts.setdefault(number, [])
-                if not some or some[-1][1] < start:
-                    some.append((start, until))
-                elif some[-1][1] < until:
-                    some[-1] = (some[-1][0], until)
+            _add(parts, numbers, start, max(end + _FAR, table))
+        self._below_headings(text, parts)
         return parts
 
-    def _rules_of(self, found: str) -> Iterable[tuple[int, bool]]:
+    def _below_headings(self, text: bytes, parts: dict[int, list[tuple[int, int]]]) -> None:
+        """Add the tables of which a label may be a whole heading."""
+        position = 0
+        while match := self._headings.cell(text, position):
+            begin = text.rfind(b"\n", 0, match.end() - 1) + 1
+            until = text.find(b"\n", match.end() - 1)
+            position = len(text) if until < 0 else until
+            table = _table(text, match.end() - 1, match.end() - 1)
+            if table:
+                for found, numbers in self._headings.among(text, begin, table):
+                    _add(parts, numbers, found.start(), table)
+                position = max(position, table)
+
+
+def _add(
+    parts: dict[int, list[tuple[int, int]]], numbers: Iterable[int], start: int, until: int
+) -> None:
+    """Take in that rules are to look at a part of the text; parts that touch are one."""
+    for number in numbers:
+        some = parts.setdefault(number, [])
+        if not some or some[-1][1] < start:
+            some.append((start, until))
+        elif some[-1][1] < until:
+            some[-1] = (some[-1][0], until)
+
+
+class _Index:
+    """Finds labels, and tells whose they are."""
+
+    def __init__(self, rules: Mapping[int, Iterable[str]]) -> None:
+        by_words: dict[str, set[int]] = {}
+        spelled: dict[str, str] = {}
+        for number, labels in rules.items():
+            for label in labels:
+                words = folded(label)
+                by_words.setdefault(words, set()).add(number)
+                if words not in spelled or not label.isascii():
+                    spelled[words] = label.lower()
+        # Of labels one in the other the longest is found: it speaks for the rest.
+        self._numbers = {
+            words.replace(" ", ""): {
+                number
+                for other, some in by_words.items()
+                if f" {other} " in f" {words} "
+                for number in some
+            }
+            for words in by_words
+        }
+        names = [spelled[n] for n in sorted(spelled, key=len, reverse=True)]
+        self._expression = _expression(_anywhere(names)) if names else None
+        self._cell = _expression(_whole_cell(names)) if names else None
+
+    def among(self, text: bytes, start: int, end: int) -> Iterator[tuple[Any, Iterable[int]]]:
+        """The labels in a part of a text, each with the numbers of its rules."""
+        if self._expression is None:
+            return
+        known: dict[bytes, Iterable[int]] = {}
+        for match in self._expression.finditer(text, start, end):
+            found = match[0]
+            if found not in known:
+                known[found] = self._rules_of(found.decode("utf-8", "replace"))
+            if known[found]:
+                yield match, known[found]
+
+    def cell(self, text: bytes, start: int) -> Any:
+        """The next match of a label that is a cell of a row, None where there is none."""
+        return self._cell and self._cell.search(text, start)
+
+    def _rules_of(self, found: str) -> Iterable[int]:
         words = _HANGING.sub("", found)
         words = folded(words).replace(" ", "").rstrip("0123456789")
         for name in (words, words.removesuffix("s"), words.removesuffix("es")):
-            if name in self._rules:
-                return self._rules[name]
+            if name in self._numbers:
+                return self._numbers[name]
         return ()
 
 
-def _expression(labels: list[str]) -> Any:
-    """What finds labels as they are spelled in any text; a letter may hang on either end."""
+def _expression(regex: str) -> Any:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.never_capture = True
     options.max_mem = 1 << 26
+    return re2.compile(regex.encode("latin-1"), options)
+
+
+def _anywhere(labels: list[str]) -> str:
+    """What finds labels as they are spelled in any text; a letter may hang on either end."""
     lower = "|".join(_spelling(label) for label in labels)
     hump = "|".join(_spelling(" ".join(w.capitalize() for w in label.split())) for label in labels)
     behind = r"(?:s|es)?[0-9]{0,2}(?:\b|[^a-z0-9]|$)"
-    both = rf"(?:\b|_|[\x80-\xff])(?i:{lower}){behind}|[a-z](?:{hump}){behind}"
-    return re2.compile(both.encode("latin-1"), options)
+    return rf"(?:\b|_|[\x80-\xff])(?i:{lower}){behind}|[a-z](?:{hump}){behind}"
+
+
+def _whole_cell(labels: list[str]) -> str:
+    """What finds a label with the marks of cells on both sides, or the ends of the line."""
+    lower = "|".join(_spelling(label) for label in labels)
+    inside = r"[^A-Za-z0-9|\t;,\n]{0,8}"
+    return (
+        rf"(?m:(?:^|[|\t;,(]|  |\xe2\x86\x92){inside}"
+        rf"(?i:{lower})(?:s|es)?[0-9]{{0,2}}{inside}(?:$|[|\t;,)\n]|  ))"
+    )
 
 
 def _spelling(label: str) -> str:

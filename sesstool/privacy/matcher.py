@@ -1,27 +1,29 @@
 """Rules on one text: which of them match where, and which of two overlapping matches wins.
 
-What a rule matches is what its expression finds over the whole text. It is tried only where an
-anchor of it is within reach, which finds the same.
+What a rule matches is what its expression finds over the whole text. In a long one a rare rule is
+tried only where an anchor of it is within reach, which finds the same.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import ahocorasick_rs
 
 from sesstool.privacy.candidate import Candidate
 from sesstool.privacy.expressions import Reach, reach
+from sesstool.privacy.gates import Gates
 from sesstool.privacy.labels import Labels, headed, labelled
-from sesstool.privacy.ruleset import Rule, compiled
+from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.validators import holds
 
 # Anchors are looked for in parts: a list of all of them could be far larger than the text.
 _WINDOW = 1 << 16
+# In a text up to so long a rule is tried on all of it, else only near its anchors.
+_WHOLE = 1 << 15
 # Of so many anchors in a part the places are not told apart.
 _DENSE = 1 << 12
 # It costs as much to start an expression as to run it over so many bytes.
@@ -31,9 +33,6 @@ _IN_CHARACTER = 0x80
 # Matches that are refused hide others that begin inside them: so many are looked for in a row.
 _RETRIES = 16
 _LONG = 1 << 10
-# A rule is quiet after so many texts without a match; one match takes many more to make up for.
-_MISSES, _LOUD, _BATCH = 32, 1024, 16
-_NAME = re.compile(r"\(\?P<\w+>")
 BESIDE = {
     "token": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"),
     "word": frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"),
@@ -66,20 +65,15 @@ class Matcher:
         """Index the anchors; the expressions of the rules are compiled when first used."""
         self.rules = tuple(rules)
         self._window = window
-        self._always = [
-            number
-            for number, rule in enumerate(self.rules)
-            if not rule.anchors and rule.label_pattern is None
-        ]
-        self._quiet = _Quiet(self.rules)
+        self._gates = Gates(self.rules)
         self._reaches: dict[int, Reach] = {}
-        self._of_anchor: defaultdict[str, list[int]] = defaultdict(list)
-        for number, rule in enumerate(self.rules):
-            for anchor in rule.anchors:
-                self._of_anchor[anchor].append(number)
-        self._anchors = list(self._of_anchor)
-        self._index = ahocorasick_rs.BytesAhoCorasick([a.encode() for a in self._anchors])
-        self._overlap = max(map(len, self._anchors), default=1) - 1
+        of_anchor: defaultdict[bytes, list[int]] = defaultdict(list)
+        for number in self._gates.rare:
+            for anchor in self.rules[number].anchors_bytes:
+                of_anchor[anchor].append(number)
+        self._index = ahocorasick_rs.BytesAhoCorasick(list(of_anchor))
+        self._numbers = list(of_anchor.values())
+        self._overlap = max(map(len, of_anchor), default=1) - 1
         self._labels = Labels(
             {
                 number: (rule.labels or rule.headings, not rule.labels)
@@ -106,20 +100,31 @@ class Matcher:
         """The values in a text, in order, none overlapping another."""
         lower = text.lower()
         found: list[Match] = []
-        everywhere = []
-        for number, places in self._places(lower).items():
-            if self._is_all(number, places, len(text)):
-                everywhere.append(number)
-                continue
-            for start, end in self._parts(number, places, len(text)):
-                _apply(self.rules[number], text, lower, start, end, found)
-        for number in self._quiet.among(text, [*self._always, *everywhere]):
-            hit = _apply(self.rules[number], text, lower, 0, len(text), found)
-            self._quiet.tell(number, hit=hit)
-        for number, parts in self._labels.parts(text).items():
-            for start, end in parts:
+        tried = self._gates.others(text)
+        if self._gates.is_rare_in(lower):
+            if len(text) <= _WHOLE:
+                tried += self._held(lower)
+            else:
+                self._apply_near(text, lower, found)
+        for number in sorted(tried):
+            _apply(self.rules[number], text, lower, 0, len(text), found)
+        for number, near in self._labels.parts(text).items():
+            for start, end in near:
                 _apply(self.rules[number], text, lower, start, min(end, len(text)), found)
         return settled(found) if len(found) > 1 else found
+
+    def _held(self, lower: bytes) -> set[int]:
+        """The rare rules that have an anchor in a text."""
+        hits = self._index.find_matches_as_indexes(lower, overlapping=True)
+        return {number for index in {hit[0] for hit in hits} for number in self._numbers[index]}
+
+    def _apply_near(self, text: bytes, lower: bytes, found: list[Match]) -> None:
+        """Add what rare rules find near their anchors."""
+        whole = ((0, len(text)),)
+        for number, places in self._places(lower).items():
+            everywhere = self._is_all(number, places, len(text))
+            for start, end in whole if everywhere else self._parts(number, places, len(text)):
+                _apply(self.rules[number], text, lower, start, end, found)
 
     def _places(self, lower: bytes) -> dict[int, list[int]]:
         """For each rule where it may match the offsets of its anchors; none where all may be."""
@@ -132,7 +137,7 @@ class Matcher:
                 offsets.setdefault(index, []).append(start + at)
             dense = len(hits) > _DENSE
             for index, some in offsets.items():
-                for number in self._of_anchor[self._anchors[index]]:
+                for number in self._numbers[index]:
                     if dense:
                         places[number] = []
                         continue
@@ -170,45 +175,11 @@ class Matcher:
         yield max(first - int(before), 0), int(min(last + after, length))
 
 
-class _Quiet:
-    """Rules that found nothing in many texts, tried together: mostly they find nothing again."""
-
-    def __init__(self, rules: tuple[Rule, ...]) -> None:
-        self._rules = rules
-        self._misses: Counter[int] = Counter()
-        self._waiting: list[int] = []
-        self._batches: list[tuple[Any, frozenset[int]]] = []
-
-    def among(self, text: bytes, numbers: list[int]) -> list[int]:
-        """Those of some rules that may match in a text."""
-        left = set(numbers)
-        for expression, members in self._batches:
-            if not left.isdisjoint(members) and expression.search(text) is None:
-                left -= members
-        return [number for number in numbers if number in left]
-
-    def tell(self, number: int, *, hit: bool) -> None:
-        """Take note of whether the expression of a rule matched."""
-        if hit:
-            self._misses[number] = -_LOUD
-            return
-        self._misses[number] += 1
-        if self._misses[number] == _MISSES:
-            self._waiting.append(number)
-            if len(self._waiting) == _BATCH:
-                together = "|".join(f"(?:{self._rules[n].regex})" for n in self._waiting)
-                expression = compiled(_NAME.sub("(?:", together), "rules together")
-                self._batches.append((expression, frozenset(self._waiting)))
-                self._waiting = []
-
-
-def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: list[Match]) -> bool:
-    """Add what a rule finds in a part of a text, or begins there; says if anything matched."""
+def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: list[Match]) -> None:
+    """Add what a rule finds in a part of a text, or begins there."""
     search = rule.compiled.search
     refused = 0
-    matched = False
     while match := search(text, start, end):
-        matched = True
         first, last = match.span()
         begin, finish = max(map(match.span, rule.value_groups))
         if begin < 0:
@@ -228,7 +199,6 @@ def _apply(rule: Rule, text: bytes, lower: bytes, start: int, end: int, found: l
             start = _anew(rule, lower, first, start)
         else:
             refused = 0
-    return matched
 
 
 def _splits(text: bytes, at: int) -> bool:

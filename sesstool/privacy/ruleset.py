@@ -15,6 +15,8 @@ Then come `[[rule]]` tables:
                  the name that the text gives the value, which checks may look at
     anchors      lower-case ASCII literals, one of which stands in every match in any case; a rule
                  without is tried on every text, which is slow
+    often        what many texts hold, so that the rule is looked for in another way: "anchors" of
+                 it, or "matches"; "" where neither
     within       how many bytes a match reaches from an anchor at most, where the expression sets no
                  bound; a longer one is cut there or not found
     boundary     what must not stand beside the value: "token" a character of [A-Za-z0-9_-], where
@@ -81,6 +83,7 @@ class Rule:
     confidence: float
     regex: str
     anchors: tuple[str, ...] = ()
+    often: Literal["", "anchors", "matches"] = ""
     within: int = 0
     boundary: Literal["token", "word", "digits", "none"] = "token"
     validate: tuple[str, ...] = ()
