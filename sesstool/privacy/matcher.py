@@ -24,6 +24,8 @@ from sesstool.privacy.validators import holds
 _WINDOW = 1 << 16
 # In a text up to so long a rule is tried on all of it, else only near its anchors.
 _WHOLE = 1 << 15
+# It costs as much to look for the anchors of all rules as to try so many.
+_FEW = 8
 # Of so many anchors in a part the places are not told apart.
 _DENSE = 1 << 12
 # It costs as much to start an expression as to run it over so many bytes.
@@ -68,11 +70,17 @@ class Matcher:
         self._gates = Gates(self.rules)
         self._reaches: dict[int, Reach] = {}
         of_anchor: defaultdict[bytes, list[int]] = defaultdict(list)
-        for number in self._gates.rare:
-            for anchor in self.rules[number].anchors_bytes:
-                of_anchor[anchor].append(number)
+        self._loose = set()
+        for number, rule in enumerate(self.rules):
+            # A full stop or a colon stands in nearly every text.
+            if rule.anchors and min(map(len, rule.anchors)) > 1:
+                for anchor in rule.anchors_bytes:
+                    of_anchor[anchor].append(number)
+            else:
+                self._loose.add(number)
         self._index = ahocorasick_rs.BytesAhoCorasick(list(of_anchor))
-        self._numbers = list(of_anchor.values())
+        self._held = list(of_anchor.values())
+        self._rare = frozenset(self._gates.rare)
         self._overlap = max(map(len, of_anchor), default=1) - 1
         self._labels = Labels(
             {
@@ -100,23 +108,26 @@ class Matcher:
         """The values in a text, in order, none overlapping another."""
         lower = text.lower()
         found: list[Match] = []
-        tried = self._gates.others(text)
-        if self._gates.is_rare_in(lower):
-            if len(text) <= _WHOLE:
-                tried += self._held(lower)
-            else:
-                self._apply_near(text, lower, found)
-        for number in sorted(tried):
+        for number in self._tried(text, lower):
             _apply(self.rules[number], text, lower, 0, len(text), found)
+        if len(text) > _WHOLE and self._gates.is_rare_in(lower):
+            self._apply_near(text, lower, found)
         for number, near in self._labels.parts(text).items():
             for start, end in near:
                 _apply(self.rules[number], text, lower, start, min(end, len(text)), found)
         return settled(found) if len(found) > 1 else found
 
-    def _held(self, lower: bytes) -> set[int]:
-        """The rare rules that have an anchor in a text."""
-        hits = self._index.find_matches_as_indexes(lower, overlapping=True)
-        return {number for index in {hit[0] for hit in hits} for number in self._numbers[index]}
+    def _tried(self, text: bytes, lower: bytes) -> Iterable[int]:
+        """The rules that are to be tried on all of a text."""
+        tried = self._gates.others(text)
+        short = len(text) <= _WHOLE
+        rare = short and self._gates.is_rare_in(lower)
+        if short and (rare or len(tried) > _FEW):
+            hits = self._index.find_matches_as_indexes(lower, overlapping=True)
+            held = {number for index in {hit[0] for hit in hits} for number in self._held[index]}
+            tried = [number for number in tried if number in held or number in self._loose]
+            tried += held & self._rare
+        return sorted(tried)
 
     def _apply_near(self, text: bytes, lower: bytes, found: list[Match]) -> None:
         """Add what rare rules find near their anchors."""
@@ -137,7 +148,7 @@ class Matcher:
                 offsets.setdefault(index, []).append(start + at)
             dense = len(hits) > _DENSE
             for index, some in offsets.items():
-                for number in self._numbers[index]:
+                for number in self._rare.intersection(self._held[index]):
                     if dense:
                         places[number] = []
                         continue
