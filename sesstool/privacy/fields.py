@@ -99,6 +99,8 @@ class Policy:
         self._exact = {k: v for k, v in fields.items() if not k.endswith(_ALL)}
         self._below = {k.removesuffix(_ALL): v for k, v in fields.items() if k.endswith(_ALL)}
         self._known: dict[str, Field] = {}
+        opaque = (k.removesuffix(_ALL) for k, v in fields.items() if v is Field.OPAQUE)
+        self._opaque = {f'"{name.rpartition(".")[2]}"'.encode() for name in opaque}
 
     @classmethod
     def of_format(cls, form: Format | None) -> Policy:
@@ -130,6 +132,11 @@ class Policy:
         if field is Field.OPAQUE and not _BLOB.fullmatch(raw, leaf.start, leaf.end):
             return Field.TEXT
         return field
+
+    def may_be_opaque(self, raw: bytes) -> bool:
+        """Whether a record may hold an opaque field: false tells surely that it holds none."""
+        # An escape can be a letter of a name.
+        return b"\\u00" in raw or any(name in raw for name in self._opaque)
 
     def named(self, name: str) -> Field:
         """What the format says of a name, as `Format.fields` has them."""

@@ -89,6 +89,9 @@ class Rewriter:
         value = _decoded(line)
         if value is None:
             return [(hit, Field.TEXT) for hit in self.found(line)], False
+        plain = not self._policy.may_be_opaque(line)
+        if plain and not self.found(line, escaped=True):
+            return [], True
         parts = list(leaves(line))
         fields = [self._policy.of(leaf, line) for leaf in parts]
         found = [
@@ -96,7 +99,7 @@ class Rewriter:
             for hit in self.found(_blanked(line, parts, fields), escaped=True)
             if (spots := list(_touched(parts, hit.start, hit.end)))
         ]
-        return found, Field.OPAQUE not in fields
+        return found, plain or Field.OPAQUE not in fields
 
     def rewrite(self, line: bytes, *, clean: bool = False, plain: bool = False) -> Rewritten:
         """The line without its values.
