@@ -139,34 +139,31 @@ class Matcher:
 
     def _places(self, lower: bytes) -> dict[int, list[int]]:
         """For each rule where it may match the offsets of its anchors; none where all may be."""
-        places: dict[int, list[int]] = {}
+        places: defaultdict[int, list[int]] = defaultdict(list)
+        everywhere: set[int] = set()
         for start in range(0, len(lower), self._window):
             part = lower[start : start + self._window + self._overlap]
             hits = self._index.find_matches_as_indexes(part, overlapping=True)
+            if len(hits) > _DENSE:
+                for index in {hit[0] for hit in hits}:
+                    everywhere |= self._rare.intersection(self._held[index])
+                continue
             offsets: dict[int, list[int]] = {}
             for index, at, _ in hits:
                 offsets.setdefault(index, []).append(start + at)
-            dense = len(hits) > _DENSE
             for index, some in offsets.items():
-                for number in self._rare.intersection(self._held[index]):
-                    if dense:
-                        places[number] = []
-                        continue
+                for number in self._rare.intersection(self._held[index]) - everywhere:
                     # A rule that begins with its anchor needs the boundary before it.
                     beside = self._beside(number)
-                    fit = [
+                    places[number] += [
                         at
                         for at in some
                         if not at
                         or lower[at - 1] not in beside
                         or (beside is BESIDE["token"] and not _continues(lower, at))
                     ]
-                    known = places.setdefault(number, fit)
-                    if known is not fit and known:
-                        known += fit
-                    elif not fit and not known:
-                        del places[number]
-        return places
+        found = {number: some for number, some in places.items() if some}
+        return found | {number: [] for number in everywhere}
 
     def _is_all(self, number: int, places: list[int], length: int) -> bool:
         """Whether the parts that a rule must be tried on are about all of the text."""

@@ -25,6 +25,7 @@ from sesstool.records.lines import Line
 
 _DEPTH = 4
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_PART = 1 << 16
 _FAILED = object()
 _THINKING = {
     ("type", kind) for kind in ("thinking", "redacted_thinking", "summary_text", "reasoning_text")
@@ -132,11 +133,23 @@ def _ways(text: str, depth: int) -> Iterator[str]:
         with suppress(ValueError):
             yield from _ways(json.loads(f'"{_quotable(text)}"', strict=False), depth - 1)
     if "%" in text:
-        yield urllib.parse.unquote(text, errors="replace")
+        yield "".join(_unquoted(text))
     for run in _RUN.findall(text):
         opened = _opened(run)
         if opened:
             yield opened
+
+
+def _unquoted(text: str) -> Iterator[str]:
+    """A text with percent signs decoded, in parts: a long one takes much memory."""
+    start = 0
+    while start < len(text):
+        end = start + _PART
+        # Characters of several bytes are together, in a row of percent signs.
+        while end < len(text) and ("%" in text[end - 3 : end] or text[end] == "%"):
+            end += 1
+        yield urllib.parse.unquote(text[start:end], errors="replace")
+        start = end
 
 
 def _quotable(text: str) -> str:

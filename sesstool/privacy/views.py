@@ -17,6 +17,7 @@ from functools import lru_cache
 from html import unescape
 from itertools import pairwise
 from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
 
 from sesstool.privacy import runs
 
@@ -323,13 +324,6 @@ def _coding(
     )
 
 
-_OF_PERCENT = {b"%%%02x" % n: bytes([n]) for n in range(256)}
-
-
-def _percent(code: bytes) -> bytes:
-    return _OF_PERCENT[code.lower()]
-
-
 @lru_cache(1 << 10)
 def _entity(code: bytes) -> bytes:
     return unescape(code.decode()).encode("utf-8", "surrogatepass")
@@ -345,7 +339,7 @@ def _byte(code: bytes) -> bytes:
 _JSON = Coding("json", b"\\", 12, _JSON_ESCAPE, _json_character, _json)
 _CODINGS = (
     _JSON,
-    _coding("percent", b"%", 3, rb"%[0-9A-Fa-f]{2}", _percent),
+    Coding("percent", b"%", 3, re.compile(rb"%[0-9A-Fa-f]{2}"), unquote_to_bytes, unquote_to_bytes),
     # What a terminal obeys: colours and cursor moves, titles and links.
     _coding(
         "terminal",
