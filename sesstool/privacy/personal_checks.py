@@ -269,6 +269,24 @@ def user(candidate: Candidate, _: str) -> bool:
     return name.decode("utf-8", "replace") not in _SHARED_USERS
 
 
+def login(candidate: Candidate, _: str) -> bool:
+    """A login that somebody has: of a first name, capitalised, or of few letters and a number.
+
+    What stands beside a password is as often the name of a program.
+    """
+    name = candidate.value.decode("utf-8", "replace")
+    return (
+        re.split(r"[^a-z]", fold(name))[0] in GIVEN_NAMES
+        or re.fullmatch(r"[A-Z][a-z]+|[a-z]{1,4}[0-9]{3,8}", name) is not None
+    ) and candidate.value not in _TYPES
+
+
+_TYPES = frozenset(
+    b"User String Any None Null Str Int Bool Text Host Value Field Column Option Optional List"
+    b" Dict Literal Required Varchar Secret Env Input Name Login Password int32 int64 utf8".split()
+)
+
+
 def route(candidate: Candidate, _: str) -> bool:
     """A folder under /home that a path leads to from the root, and not the route of a site."""
     ahead = candidate.text[max(candidate.start - 200, 0) : candidate.start]
@@ -464,6 +482,7 @@ CHECKS = {
     "ipv4": ipv4,
     "ipv6": ipv6,
     "local-phone": local_phone,
+    "login": login,
     "mac": mac,
     "not-robot": not_robot,
     "person": person,

@@ -112,6 +112,116 @@ def drawn(candidate: Candidate, _: str) -> bool:
     return _is_random(candidate.value) or _is_id(candidate.value)
 
 
+def wordless(candidate: Candidate, _: str) -> bool:
+    """Letters and digits of which no word is made; less sure than drawn ones."""
+    return _is_wordless(candidate.value)
+
+
+def service(candidate: Candidate, _: str) -> bool:
+    """Drawn with some digits, or named as a key and no word; surer behind a dash."""
+    if candidate.before() == b"-":  # as a part of a name of a file, of which the rest is words
+        value = candidate.value
+        return _is_id(value) or (len(value) >= 24 and value.isalnum() and _is_random(value))
+    if drawn(candidate, "") and digits(candidate, "3"):
+        return True
+    return key_word(candidate, "") and _is_wordless(candidate.value)
+
+
+def identifier(candidate: Candidate, least: str) -> bool:
+    """What a service calls an account: a UUID, a long number, or drawn, of at least so many."""
+    value = candidate.value
+    if len(set(value)) < 4 or len(value) < int(least):
+        return False
+    if value.isdigit():
+        return len(value) < _SNOWFLAKE
+    return _is_id(value) or _is_random(value) or (value.isalnum() and digits(candidate, "4"))
+
+
+# Longer numbers are those of service accounts, which go with a key that is taken out.
+_SNOWFLAKE = 20
+
+
+def account(candidate: Candidate, _: str) -> bool:
+    """The number of an account of AWS, and none of those of its manuals."""
+    return len(set(candidate.value)) > 4 and candidate.value not in _SAMPLE_ACCOUNTS
+
+
+_SAMPLE_ACCOUNTS = frozenset(
+    b"123456789012 012345678901 123456789123 987654321098 210987654321".split()
+)
+
+
+def tenant(candidate: Candidate, _: str) -> bool:
+    """The host of a customer, and none that the vendor or the public uses."""
+    labels = re.split(rb"[./:]+", candidate.value.lower())
+    return not _PUBLIC_HOSTS.intersection((labels[0], labels[-1]))
+
+
+# Of vendors themselves, of public downloads, and names that stand for one.
+_PUBLIC_HOSTS = frozenset(
+    b"www api docs doc help support developer developers dev status login admin community app apps"
+    b" go id my files cdn download downloads static assets blog trust partner partners account"
+    b" accounts trial test demo your-domain your-org your-site yourdomain yoursite your-company"
+    b" your-account your-subdomain account-name account_name mystorageaccount bucket bucket-name"
+    b" bucket_name mybucket my-bucket my_bucket bucketname your-bucket your-bucket-name"
+    b" amazoncloudwatch-agent aws-cli awscli ec2-downloads-windows cloudformation-templates"
+    b" chrome-for-testing-public chromedriver chromium-browser-snapshots kubernetes-release"
+    b" flutter_infra_release tensorflow golang releases microsoft azurecliprod dotnetcli".split()
+)
+
+
+def listed(candidate: Candidate, _: str) -> bool:
+    """An item, whichever, of a list that bears the name of secrets."""
+    value = candidate.value.rstrip(b",;:")
+    if not _is_value(value) or not (_prose(value) or _token(value)):
+        return False
+    name = (_flow_name(candidate) or _block_name(candidate)).rstrip(b"sS")
+    if not _SEVERAL.search(name) or not _names_secret(name):
+        return False
+    return (_prose if _PASSWORDS.search(name) else _token)(value)
+
+
+_SEVERAL = re.compile(
+    rb"(?i)(?:token|secret|passw(?:or)?d|credential|senha|clave|contrase\S{1,2}a"
+    rb"|(?:api|access|secret|private|auth|signing|encryption|master|licen[cs]e|service)[_.-]?key)\Z"
+)
+_PASSWORDS = re.compile(rb"(?i)passw|senha|clave|contrase")
+_AHEAD = 2048
+_ITEMS = re.compile(
+    rb"""(?:\s*[bru]?(?:"[^"\n]*"|'[^'\n]*'|(?!//|\#)[^\s"'\[\](){},]+)\s*,
+    (?:[ \t]*(?://|\#)[^\n]*(?=\n))?)*\s*[bru]?["']?""",
+    re.VERBOSE,
+)
+_LIST_NAME = re.compile(
+    rb"""([A-Za-z0-9_.\x80-\xff-]{3,60})["'\]]{0,2}\s*(?::[^=\n]{0,30}=|:=|=>|[:=])\s*[A-Za-z.\[\]]{0,16}[({]?\Z"""
+)
+_BLOCK_LINE = re.compile(rb"(?:[ \t]*\d{1,6}(?:[\t:|]|\xe2\x86\x92))?[ \t]*-[ \t]")
+_BLOCK_NAME = re.compile(rb"""([A-Za-z0-9_.\x80-\xff-]{3,60})["']?:[ \t]*\Z""")
+
+
+def _flow_name(candidate: Candidate) -> bytes:
+    """The name of the list in brackets that a value is an item of, empty where it is in none."""
+    before = candidate.before(_AHEAD)
+    opening = max(map(before.rfind, (b"[", b"(", b"{")))
+    if opening < 0 or not _ITEMS.fullmatch(before, opening + 1):
+        return b""
+    name = _LIST_NAME.search(before, max(opening - 120, 0), opening)
+    return name[1] if name else b""
+
+
+def _block_name(candidate: Candidate) -> bytes:
+    """The name of the list of YAML, an item on each line, that a value is in; empty if none."""
+    *above, line = candidate.before(_AHEAD).split(b"\n")
+    if not _BLOCK_LINE.match(line):
+        return b""
+    while above:
+        line = above.pop().rstrip(b"\r")
+        if not _BLOCK_LINE.match(line):
+            name = _BLOCK_NAME.search(line)
+            return name[1] if name else b""
+    return b""
+
+
 def digits(candidate: Candidate, least: str) -> bool:
     """At least so many digits."""
     return sum(48 <= c < 58 for c in candidate.value) >= int(least)
@@ -354,7 +464,17 @@ def _may_name(candidate: Candidate) -> bool:
     before = _BEFORE.search(candidate.text[max(start - 40, 0) : max(start, 0)])
     if candidate.text[start - 1 : start] == b":" == candidate.text[candidate.start - 1 :][:1]:
         return False  # a part of a name with colons
-    return _names_secret((before[0] if before else b"") + key[:80])
+    name = (before[0] if before else b"") + key[:80]
+    return _names_secret(name) or (_SESSION_KEY.search(name) is not None and _signs(candidate))
+
+
+# What signs sessions, and what names one, bear the same name.
+_SESSION_KEY = re.compile(rb"(?i)session_?key\Z")
+
+
+def _signs(candidate: Candidate) -> bool:
+    value = candidate.value
+    return len(value) >= 32 and value.isalnum() and _is_random(value)
 
 
 @lru_cache(4096)
@@ -384,7 +504,8 @@ _OTHER_KEYS = frozenset(
 # Tokens that open nothing: where a list goes on, or which try of a request it is.
 _OTHER_TOKENS = frozenset(
     b"next starting start change idempotency page paging pagination continuation continue resume"
-    b" sync request sequence cancellation cancel punctuation operator end eos bos pad stop".split()
+    b" sync request sequence cancellation cancel punctuation operator end eos bos pad stop"
+    b" dkim".split()
 )
 _BEFORE = re.compile(rb"[A-Za-z0-9_.-]*\Z")
 _NO_KEYS = frozenset(
@@ -443,6 +564,19 @@ def _is_made(value: bytes, digits: int) -> bool:
 _LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") | frozenset(
     range(128, 256)
 )
+
+
+def _is_wordless(value: bytes) -> bool:
+    pairs = common = 0
+    for piece in _PIECE.findall(value):
+        if piece[0] > _NINE:
+            lowered = piece.lower()
+            pairs += len(piece) - 1
+            common += sum(lowered[n : n + 2] in _PAIRS for n in range(len(piece) - 1))
+    return value.isalnum() and not value.isdigit() and common * 5 < pairs * 2
+
+
+_NINE = ord("9")
 
 
 @lru_cache(4096)  # the rules and the views of a text ask for the same values again and again

@@ -27,19 +27,25 @@ def _entropy(candidate: Candidate, least: str) -> bool:
 
 
 CHECKS: dict[str, Check] = {
+    "account": secret_checks.account,
     "basic": secret_checks.basic,
     "cookie": secret_checks.cookie,
     "digits": secret_checks.digits,
     "drawn": secret_checks.drawn,
     "entropy": _entropy,
+    "identifier": secret_checks.identifier,
     "key-body": secret_checks.key_body,
     "key-size": secret_checks.key_size,
     "key-word": secret_checks.key_word,
     "length": secret_checks.length,
+    "listed": secret_checks.listed,
     "not-placeholder": secret_checks.not_placeholder,
     "random": secret_checks.random,
     "secret": secret_checks.secret,
     "seed-phrase": secret_checks.seed_phrase,
+    "service": secret_checks.service,
+    "tenant": secret_checks.tenant,
+    "wordless": secret_checks.wordless,
     **number_checks.CHECKS,
     **personal_checks.CHECKS,
 }
