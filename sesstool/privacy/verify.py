@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.parse
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections import Counter
@@ -25,7 +24,7 @@ from sesstool.records.lines import Line
 
 _DEPTH = 4
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
-_PART = 1 << 16
+_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _FAILED = object()
 _THINKING = {
     ("type", kind) for kind in ("thinking", "redacted_thinking", "summary_text", "reasoning_text")
@@ -133,23 +132,15 @@ def _ways(text: str, depth: int) -> Iterator[str]:
         with suppress(ValueError):
             yield from _ways(json.loads(f'"{_quotable(text)}"', strict=False), depth - 1)
     if "%" in text:
-        yield "".join(_unquoted(text))
+        yield _PERCENT.sub(_unquoted, text)
     for run in _RUN.findall(text):
         opened = _opened(run)
         if opened:
             yield opened
 
 
-def _unquoted(text: str) -> Iterator[str]:
-    """A text with percent signs decoded, in parts: a long one takes much memory."""
-    start = 0
-    while start < len(text):
-        end = start + _PART
-        # Characters of several bytes are together, in a row of percent signs.
-        while end < len(text) and ("%" in text[end - 3 : end] or text[end] == "%"):
-            end += 1
-        yield urllib.parse.unquote(text[start:end], errors="replace")
-        start = end
+def _unquoted(run: re.Match[str]) -> str:
+    return bytes.fromhex(run[0].replace("%", "")).decode("utf-8", "replace")
 
 
 def _quotable(text: str) -> str:

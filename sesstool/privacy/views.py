@@ -17,7 +17,6 @@ from functools import lru_cache
 from html import unescape
 from itertools import pairwise
 from typing import NamedTuple
-from urllib.parse import unquote_to_bytes
 
 from sesstool.privacy import runs
 
@@ -324,6 +323,13 @@ def _coding(
     )
 
 
+_PERCENTS = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
+
+
+def _percent(run: bytes) -> bytes:
+    return bytes.fromhex(run.replace(b"%", b"").decode())
+
+
 @lru_cache(1 << 10)
 def _entity(code: bytes) -> bytes:
     return unescape(code.decode()).encode("utf-8", "surrogatepass")
@@ -339,7 +345,14 @@ def _byte(code: bytes) -> bytes:
 _JSON = Coding("json", b"\\", 12, _JSON_ESCAPE, _json_character, _json)
 _CODINGS = (
     _JSON,
-    Coding("percent", b"%", 3, re.compile(rb"%[0-9A-Fa-f]{2}"), unquote_to_bytes, unquote_to_bytes),
+    Coding(
+        "percent",
+        b"%",
+        3,
+        re.compile(rb"%[0-9A-Fa-f]{2}"),
+        _percent,
+        lambda text: _PERCENTS.sub(lambda run: _percent(run[0]), text),
+    ),
     # What a terminal obeys: colours and cursor moves, titles and links.
     _coding(
         "terminal",
