@@ -23,6 +23,8 @@ from typing import NamedTuple
 
 import sessions
 
+from sesstool.privacy.ruleset import shipped
+
 HELP_GOAL = 0.060
 VALIDATE_GOAL = 1.0
 REPAIR_GOAL = 2.5
@@ -195,25 +197,52 @@ def folder(options: argparse.Namespace) -> None:
 
 
 def redact(options: argparse.Namespace) -> None:
-    """What it costs to look for secrets and personal data, and the rate that it makes."""
-    name, command = reference()
-    print(f"\nredact --check beside {name}: CPU seconds, {options.runs} pairs")
-    print(f"{'session':24}{'MB':>6}{'sesstool':>10}{'reference':>11}{'MB/s':>8}{'peak MB':>9}")
-    for size in options.size:
-        for form in sessions.FORMATS:
-            with session(form, size) as path:
-                ours, theirs, _ = beside(
-                    options.runs,
-                    lambda path=path: measure(  # type: ignore[misc]
-                        (*_SESSTOOL, "redact", "--isolated", "--check", str(path)), (0, 1)
-                    ),
-                    lambda path=path: measure((*command, str(path))),  # type: ignore[misc]
-                )
-            print(
-                f"{form:24}{size:6}{ours.cpu:10.2f}{theirs.cpu:11.2f}{size / ours.cpu:8.1f}"
-                f"{ours.memory:9.0f}  {missed(-size / ours.cpu, -REDACT_GOAL)} MB/s;"
-                f" {missed(ours.memory, REDACT_MEMORY)} MB"
-            )
+    """What it costs to look for secrets and personal data, beside a search and a peer.
+
+    The search is for the literals that stand in tokens, by ripgrep or grep; the peer, betterleaks,
+    looks for secrets alone. Sparse is a value in each fiftieth record, dense one in each.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        literals = Path(folder) / "literals"
+        literals.write_text(
+            "\n".join({a for rule in shipped() for a in rule.anchors if len(a) > 3})
+        )
+        search = shutil.which("rg") or "grep"
+        peer = shutil.which("betterleaks")
+        others: dict[str, tuple[str, ...]] = {Path(search).name: (search, "-ciFf", str(literals))}
+        if peer:
+            others["betterleaks"] = (peer, "--no-color", "-j", "1", "--exit-code", "0")
+        print(f"\nredact --check: CPU seconds, and times those of others; {options.runs} pairs")
+        heads = "".join(f"{name:>12}" for name in others)
+        print(f"{'session':24}{'MB':>6}{'seconds':>9}{'MB/s':>7}{heads}{'peak MB':>9}")
+        for size in options.size:
+            for form in sessions.FORMATS:
+                with session(form, size) as path:
+                    _redact(path.stem, path, others, options.runs)
+            for name, every in (("sparse", 50), ("dense", 1)):
+                with session("claude-code", size) as path:
+                    sessions.plant(path, every)
+                    _redact(name, path, others, options.runs)
+        with session("claude-code", 0) as path:
+            sessions.write_line(path, 10**7)
+            _redact("one line", path, others, options.runs)
+
+
+def _redact(name: str, path: Path, others: dict[str, Command], runs: int) -> None:
+    size = path.stat().st_size / 1e6
+    ratios = []
+    for other in others.values():
+        ours, _, ratio = beside(
+            runs,
+            lambda: measure((*_SESSTOOL, "redact", "--isolated", "--check", str(path)), (0, 1)),
+            lambda other=other: measure((*other, str(path)), (0, 1)),  # type: ignore[misc]
+        )
+        ratios.append(f"{ratio:12.1f}")
+    print(
+        f"{name:24}{size:6.0f}{ours.cpu:9.2f}{size / ours.cpu:7.1f}{''.join(ratios)}"
+        f"{ours.memory:9.0f}  {missed(-size / ours.cpu, -REDACT_GOAL)} MB/s;"
+        f" {missed(ours.memory, REDACT_MEMORY)} MB"
+    )
 
 
 TABLES = {

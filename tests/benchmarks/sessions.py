@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import string
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,25 @@ def write_line(path: Path, size: int) -> None:
         out.write(head)
         out.writelines(words for _ in range(size // len(words)))
         out.write(tail + b"\n")
+
+
+def plant(path: Path, every: int) -> None:
+    """Put a token, a password and an address into each so many records that hold text."""
+    rng = random.Random(every)
+    texts = [b'"content":"', b'"text":"', b'"output":"']
+    kept = path.with_name("kept.jsonl")
+    with path.open("rb") as source, kept.open("wb") as out:
+        for number, line in enumerate(source):
+            mark = next((mark for mark in texts if mark in line), None)
+            if mark is None or number % every:
+                out.write(line)
+                continue
+            drawn = "".join(rng.choices(string.ascii_letters + string.digits, k=72))
+            told = (
+                f"{'gh' + 'p_'}{drawn[:36]} password: {drawn[36:48]} mina.{drawn[48:54]}@kiln.fi "
+            )
+            out.write(line.replace(mark, mark + told.encode(), 1))
+    kept.replace(path)
 
 
 def drop_result(path: Path) -> None:
