@@ -383,3 +383,28 @@ def test_a_value_that_streamed_in_pieces_goes(session):
     assert texts[0] == "the token "
     assert texts[1].startswith("⟦TOKEN:")
     assert texts[2:] == ["", " and", " more", TOKEN[:9]]
+
+
+@pytest.mark.parametrize("beside", [rb"\ud83d", rb"\ude00\ud83d", b"\xed\xa0\xbd", b"\xed"])
+@pytest.mark.parametrize("unreadable", ["text", "skip"])
+def test_a_value_beside_half_a_character_goes(session, beside, unreadable):
+    """Node writes such halves where it cuts a text; the line is JSON for all that."""
+    raw = session.read_bytes().replace(MAIL.encode(), beside + MAIL.encode() + beside)
+    session.write_bytes(raw.replace(b'"u1"', b'"%s"' % MAIL.encode()))
+    os.utime(session, (OLD, OLD))
+    assert in_place(session, "--unreadable", unreadable) == 0
+    first = session.read_bytes().splitlines()[0]
+    if beside == b"\xed":  # no JSON for any reader
+        assert (MAIL.encode() in first) == (unreadable == "skip")
+    else:
+        told = json.loads(first)
+        assert MAIL not in told["message"]["content"]
+        assert told["uuid"] == MAIL, "a field that must stay"
+
+
+@pytest.mark.parametrize("line", [b'\xef\xbb\xbf{"uuid":"%s"}', b'{"a":NaN,"uuid":"%s"}'])
+def test_what_only_lenient_readers_take_for_json_keeps_its_fields(session, line):
+    session.write_bytes(line % MAIL.encode() + b"\n" + session.read_bytes())
+    os.utime(session, (OLD, OLD))
+    assert in_place(session) == 0
+    assert session.read_bytes().startswith(line % MAIL.encode())

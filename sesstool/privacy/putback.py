@@ -14,7 +14,7 @@ import ahocorasick_rs
 from sesstool.privacy.fields import leaves
 from sesstool.privacy.standin import MARK, stand_ins
 from sesstool.privacy.vault import Known
-from sesstool.records.heal import decode
+from sesstool.records.heal import decode_any
 from sesstool.records.lines import Line
 
 _DEPTH = 8
@@ -49,8 +49,8 @@ class PutBack:
         """A text, which may be JSON."""
         if depth and text.lstrip()[:1] in (b"{", b"[", b'"'):
             try:
-                decode(text)
-            except (ValueError, RecursionError):
+                decode_any(text)
+            except ValueError:
                 pass
             else:
                 return self._document(text, depth)

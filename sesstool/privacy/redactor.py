@@ -29,7 +29,7 @@ from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.scan import Known, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
 from sesstool.privacy.values import Value, Values
-from sesstool.records.heal import decode
+from sesstool.records.heal import decode_any
 from sesstool.records.lines import Line, each_line
 from sesstool.records.recover import utf16
 from sesstool.records.source import FileSource, Source
@@ -368,7 +368,7 @@ class _Turn:
         if not self._line:
             return
         try:
-            value = decode(line.text)
+            value = decode_any(line.text)
         except ValueError:
             return
         if self._form is None or type(value) is not dict:

@@ -13,7 +13,7 @@ from sesstool.privacy.fields import Leaf, Policy, leaves
 from sesstool.privacy.matcher import overlaps
 from sesstool.privacy.scan import Hit, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
-from sesstool.records.heal import decode
+from sesstool.records.heal import decode_any
 from sesstool.records.jsonspan import Member, dumps, locate, members
 
 # A stand-in can complete what another rule looks for; that settles in a round or two.
@@ -236,8 +236,8 @@ class Rewriter:
 
 def _decoded(line: bytes) -> dict[str, Any] | list[Any] | None:
     try:
-        value = decode(line)
-    except (ValueError, RecursionError):
+        value = decode_any(line)
+    except ValueError:
         return None
     return value if isinstance(value, (dict, list)) else None
 
