@@ -1,12 +1,14 @@
 """`sesstool redact` on sets of files: what it writes, refuses, names and tells."""
 
 import gzip
+import hashlib
 import json
 import os
 
 import pytest
 
 from sesstool.api import redaction as api
+from sesstool.audit import log
 from sesstool.cli.main import run
 from sesstool.errors import ResidueError, UsageError
 from sesstool.privacy import rewrite
@@ -408,3 +410,37 @@ def test_what_only_lenient_readers_take_for_json_keeps_its_fields(session, line)
     os.utime(session, (OLD, OLD))
     assert in_place(session) == 0
     assert session.read_bytes().startswith(line % MAIL.encode())
+
+
+def test_nothing_that_is_kept_of_a_write_in_place_has_a_value_of_a_path(
+    home, tmp_path, monkeypatch
+):
+    """The path is a person's, as is the account; what is kept says the file by its hash."""
+    folder = tmp_path / "home" / "mina.korhonen" / f"to-{MAIL}"
+    monkeypatch.setattr(log, "_actor", lambda: {"uid": 7, "login": "mina.korhonen"})
+    monkeypatch.setattr(log.platform, "node", lambda: "of-mina.korhonen")
+    path = folder / f"{SESSION}.jsonl"
+    put(path, user(f"in /home/mina.korhonen/kiln, to {MAIL}"))
+    key = tmp_path / "key"
+    key.write_bytes(b"0123456789abcdef0123456789abcdef")
+    assert in_place(path, "--key", str(key)) == 0
+    state = home / ".state" / "sesstool"
+    kept = b"".join(p.read_bytes() for p in state.rglob("*") if p.is_file())
+    for value in ("mina.korhonen", MAIL):
+        assert value.encode() not in kept
+        assert value.encode().hex().encode() not in kept
+    (line,) = log.read(state)
+    assert line["actor"] == {"uid": 7, "login": ""}
+    assert line["path"].endswith(f"/{SESSION}.jsonl")
+    assert line["after"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_file_that_is_left_alone_is_named_without_values(home, capsys, monkeypatch):
+    project = home / ".claude" / "projects" / "-home-mina-korhonen-kiln"
+    put(project / f"{SESSION}.jsonl", user(MAIL, cwd="/home/mina-korhonen/kiln"))
+    (project / "memory").mkdir()
+    (project / "memory" / "MEMORY.md").write_text(MAIL)
+    monkeypatch.chdir(home)
+    assert run(["redact", ".claude"]) == 1
+    told = capsys.readouterr().err
+    assert "mina-korhonen" not in told

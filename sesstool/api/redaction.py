@@ -83,7 +83,7 @@ class Redaction:
 
     `values` counts the different values that were found in the set. `rules` is how many rules
     looked for them, `digest` the name of that set of rules. `keyed` says whether stand-ins are
-    the same in other runs with the key.
+    the same in other runs with the key. `given` are the paths that the user named.
     """
 
     choice: Choice
@@ -95,7 +95,12 @@ class Redaction:
     stand_ins: StandIns = field(default_factory=StandIns)
     redactor: Redactor | None = None
     earlier: Earlier | None = None
+    given: list[str] = field(default_factory=list)
     stack: ExitStack = field(default_factory=ExitStack)
+
+    def shown(self, path: Path) -> str:
+        """A path for messages, without values but for what the user gave."""
+        return self.redactor.shown(str(path), _shared(path, self.given)) if self.redactor else ""
 
     def __enter__(self) -> Self:
         """Close all on leaving the block."""
@@ -149,7 +154,8 @@ def redact(
                 file.text, file.left = replace(file.text, start=0, number=1), None
                 redactor.learn(file.text)
             redactor.settle()
-        _name(redaction.files, redactor, [str(path) for path in given or paths])
+        redaction.given = [str(path) for path in given or paths]
+        _name(redaction)
         with naming(redaction.files):
             for file in redaction.files:
                 told_here = partial(_tell, told, redactor, file)
@@ -303,11 +309,13 @@ def about(file: Redacted) -> Iterator[Finding]:
         yield rules.not_inspected(where, summary.blobs, dropped=bool(summary.dropped))
 
 
-def _name(files: list[Redacted], redactor: Redactor, given: list[str]) -> None:
+def _name(redaction: Redaction) -> None:
     """Say how files are called in messages and reports, and where copies go.
 
     Both lie as the files do below the folder that holds them all.
     """
+    files, redactor = redaction.files, redaction.redactor
+    assert redactor is not None
     paths = [file.path.absolute() for file in files if isinstance(file.path, Path)]
     base = Path(commonpath([path.parent for path in paths])) if paths else Path()
     for file in files:
@@ -318,7 +326,7 @@ def _name(files: list[Redacted], redactor: Redactor, given: list[str]) -> None:
         below = path.relative_to(base)
         file.below = below
         file.name = Path(*(redactor.name(part) for part in below.parts))
-        file.shown = redactor.shown(str(file.path), _shared(file.path, given))
+        file.shown = redaction.shown(file.path)
         whole = len(os.fsencode(base)) + (base != Path(base.anchor))
         file.reported = os.fsdecode(os.fsencode(redactor.shown(str(path), whole))[whole:])
 

@@ -102,7 +102,7 @@ def _alone(shared: Common, redaction: api.Redaction) -> None:
     sides = (side for file in redaction.files for side in api.copies(file))
     others = {side.path: side.fate for side in sides if side.path not in taken}
     for path in list(others)[:_SOME]:
-        shared.note(f"left alone: {path}: {others[path]}")
+        shared.note(f"left alone: {redaction.shown(path)}: {others[path]}")
     if len(others) > _SOME:
         shared.note(f"left alone: {len(others) - _SOME} more; --report lists them")
     named = sum(map(_is_named, redaction.files))
