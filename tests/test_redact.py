@@ -191,8 +191,8 @@ def test_what_holds_the_same_in_an_agents_home_goes_or_is_named(home, capsys):
     assert run(["redact", *in_home]) == 0
     assert MAIL not in held(project / "sessions-index.json")
     told = capsys.readouterr().err
-    assert "memory: what the agent keeps in mind" in told
-    assert "left alone: values in the names of" in told
+    assert MAIL not in held(project / "memory" / "MEMORY.md")
+    assert "left alone: values in the name of" in told
 
 
 @pytest.mark.parametrize("around", ["REDACTED-{}", "REDACTED_{}", "REDACTED0175934a {}"])
@@ -444,3 +444,91 @@ def test_a_file_that_is_left_alone_is_named_without_values(home, capsys, monkeyp
     assert run(["redact", ".claude"]) == 1
     told = capsys.readouterr().err
     assert "mina-korhonen" not in told
+
+
+def test_names_that_hold_values_are_told_in_place(tmp_path, capsys, monkeypatch):
+    """The agent finds a session by its name; a copy can have another one."""
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path / "all" / f"of-{MAIL}" / "a.jsonl", user(f"write to {MAIL}"))
+    assert in_place("all") == 0
+    told = capsys.readouterr()
+    assert "left alone: values in the name of all/EMAIL-" in told.err
+    assert "next: sesstool redact -o" in told.err
+    assert run(["redact", "--check", "all"]) == 1
+    told_by_check = capsys.readouterr()
+    assert "values in the names of 1 file" in told_by_check.out
+    assert run(["redact", "all"]) == 1
+    preview = capsys.readouterr()
+    assert "next: sesstool redact -o" in preview.err
+    assert "--in-place" not in preview.err
+    for one in (told, told_by_check, preview):
+        assert MAIL not in one.out + one.err
+    assert run(["redact", "-o", "copies", "all"]) == 0
+    (copy,) = (tmp_path / "copies").rglob("*.jsonl")
+    assert run(["redact", "--check", str(copy)]) == 0
+
+
+@pytest.mark.parametrize("name", [".claude", "backup"])
+def test_text_beside_the_sessions_of_a_folder_goes_with_them(tmp_path, name):
+    """What the user named the folder of is theirs to clean; a session alone takes nothing along."""
+    top = tmp_path / name
+    project = top / "projects" / "-srv-kiln"
+    beside = {
+        top / "history.jsonl": json.dumps({"display": MAIL}) + "\n",
+        top / "plans" / "p.md": f"# ask {MAIL}\n",
+        top / "todos" / "other.json": json.dumps([{"content": MAIL}]),
+        top / "paste-cache" / "1.txt": f"{MAIL}\n",
+        project / "memory" / "MEMORY.md": f"- {MAIL}\n",
+    }
+    session = project / f"{SESSION}.jsonl"
+    put(session, user("nothing"))
+    for path, text in beside.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (OLD, OLD))
+    assert in_place(session, "--ignore-live") == 0
+    assert {path: path.read_text() for path in beside} == beside
+    assert run(["redact", "-o", str(tmp_path / "out"), str(top)]) == 0
+    assert in_place(top, "--ignore-live") == 0
+    for folder in (top, tmp_path / "out"):
+        assert not [p for p in folder.rglob("*") if p.is_file() and MAIL in p.read_text()]
+        assert len([p for p in folder.rglob("*") if p.is_file()]) == 6
+
+
+def test_databases_of_codex_are_told_with_what_takes_their_text_away(home, capsys):
+    folder = home / ".codex" / "sessions" / "2026" / "03" / "01"
+    meta = {"id": THREAD, "timestamp": "t", "cwd": "/", "originator": "o", "cli_version": "1"}
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": MAIL}]}
+    put(
+        folder / f"rollout-2026-03-01T06-00-00-{THREAD}.jsonl",
+        {"timestamp": "t", "type": "session_meta", "payload": meta},
+        {"timestamp": "t", "type": "response_item", "payload": item},
+    )
+    (home / ".codex" / "state_5.sqlite").write_bytes(b"")
+    assert in_place(home / ".codex") == 0
+    told = capsys.readouterr().err
+    assert "with Codex closed, delete state_5.sqlite, state_5.sqlite-wal and" in told
+
+
+def test_lines_that_are_encoded_too_often_to_look_at_are_told(tmp_path, capsys):
+    text = "\\%255C&amp;\x1b[m\\x41\\u0041" * 3000
+    report = tmp_path / "report.json"
+    put(tmp_path / "a.jsonl", user("fine"), user(text, 2))
+    assert run(["redact", "--report", str(report), str(tmp_path / "a.jsonl")]) == 0
+    told = capsys.readouterr()
+    assert "P804 information lines encoded too often to look at all of them: 1" in told.out
+    assert "1 line, first line 2, encoded too often" in told.err
+    (deep,) = [
+        x for x in json.loads(report.read_text())["not_inspected"] if "encodings" in x["what"]
+    ]
+    assert deep["count"] == 1
+
+
+def test_a_slash_behind_the_name_of_a_folder_makes_a_folder(session, tmp_path):
+    assert run(["redact", "-o", f"{tmp_path / 'out'}/", str(session)]) == 0
+    assert MAIL not in held(tmp_path / "out" / session.name)
+
+
+def test_what_a_folder_holds_goes_into_a_folder_however_much_it_is(session, tmp_path):
+    assert run(["redact", "-o", str(tmp_path / "out"), str(session.parent)]) == 0
+    assert MAIL not in held(tmp_path / "out" / session.name)

@@ -139,7 +139,8 @@ def redact(
         made_with = (__version__, redaction.digest, repr((choice, choice.terms)), format_name)
         redaction.earlier = Earlier(resume, key, *made_with)
     with ExitStack() as stack:
-        items = list(_set(paths, format_name))
+        redaction.given = [str(path) for path in given or paths]
+        items = list(_set(paths, format_name, redaction.given))
         _allow_open(2 * len(items))
         redaction.files = [_opened(i, stack, format_name, redaction.earlier) for i in items]
         redaction.redactor = redactor = Redactor(shipped, redaction.stand_ins, choice, key)
@@ -154,7 +155,6 @@ def redact(
                 file.text, file.left = replace(file.text, start=0, number=1), None
                 redactor.learn(file.text)
             redactor.settle()
-        redaction.given = [str(path) for path in given or paths]
         _name(redaction)
         with naming(redaction.files):
             for file in redaction.files:
@@ -172,11 +172,18 @@ def redact(
     return redaction
 
 
-def copies(file: Redacted) -> Iterator[SideFile]:
+def copies(redaction: Redaction, file: Redacted) -> Iterator[SideFile]:
     """Files in which the agent has what a session holds as well, and which are left alone."""
     if file.text.form is not None and isinstance(file.path, Path):
         yield from file.text.form.drawn(file.path)
-        yield from file.text.form.others(file.path)
+        for side in file.text.form.others(file.path):
+            if not _is_given(side.path, redaction.given):
+                yield side
+
+
+def _is_given(path: Path, given: Iterable[str]) -> bool:
+    """Whether a path lies in a folder that the user named."""
+    return any(Path(name).absolute() in path.absolute().parents for name in given)
 
 
 def _taught(redaction: Redaction, file: Redacted, redactor: Redactor) -> bool:
@@ -189,27 +196,41 @@ def _taught(redaction: Redaction, file: Redacted, redactor: Redactor) -> bool:
     return bool(new) and redactor.holds(file.text, new, min(since[value] for value in new))
 
 
-def _set(paths: Iterable[Path | str], format_name: str) -> Iterator[tuple[Path | str, bool]]:
+def _set(
+    paths: Iterable[Path | str], format_name: str, given: list[str]
+) -> Iterator[tuple[Path | str, bool]]:
     """Each session once, with the files that belong to it; the flag says whether it is one."""
     seen: set[Path | str] = set()
     for path in paths:
-        if path in seen:
+        if not isinstance(path, Path):
+            if path not in seen:
+                yield path, True
+            seen.add(path)
             continue
-        seen.add(path)
+        if path.absolute() in seen:
+            continue
+        seen.add(path.absolute())
         yield path, True
-        if isinstance(path, Path):
-            for part in _parts(path, format_name):
-                if part not in seen:
-                    seen.add(part)
-                    yield part, part.name.endswith(".jsonl")
+        for part in _parts(path, format_name, given):
+            if part.absolute() not in seen:
+                seen.add(part.absolute())
+                yield part, part.name.endswith(".jsonl")
 
 
-def _parts(path: Path, format_name: str) -> Iterable[Path]:
+def _parts(path: Path, format_name: str, given: list[str]) -> Iterable[Path]:
+    """The other files of a session, and those of its agent that the user named the folder of."""
     with open_source(path) as source:
         try:
-            return list(open_session(source, format_name).format.parts(path)) if source.size else ()
+            form = open_session(source, format_name).format if source.size else None
         except NotASessionError:
-            return ()  # it is redacted as text
+            form = None  # it is redacted as text
+    if form is None:
+        return
+    yield from form.parts(path)
+    for side in form.others(path):
+        if _is_given(side.path, given):
+            inside = sorted(side.path.rglob("*")) if side.path.is_dir() else [side.path]
+            yield from (one for one in inside if one.is_file())
 
 
 def _opened(
@@ -305,6 +326,8 @@ def about(file: Redacted) -> Iterator[Finding]:
         yield rules.thinking(where, summary.thinking)
     if summary.open_turn:
         yield rules.open_turn(where, summary.open_turn)
+    if summary.bounded:
+        yield rules.bounded(where, summary.bounded, summary.first_bounded)
     if summary.blobs:
         yield rules.not_inspected(where, summary.blobs, dropped=bool(summary.dropped))
 

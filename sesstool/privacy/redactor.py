@@ -83,9 +83,9 @@ class Summary:
     `rules` counts replaced places by rule, `kept` those in frozen fields, `thinking` the signed
     blocks that went, `blobs` what could not be looked into and `dropped` those emptied,
     `unreadable` the lines that are no JSON, `bounded` those encoded so often that not all of them
-    was looked at. `open_turn` is the line of a thinking block that went although the turn it
-    began is not over, else 0; `unsettled` that of a line in which new findings come up with each
-    round.
+    was looked at, with `first_bounded` the first. `open_turn` is the line of a thinking block that
+    went although the turn it began is not over, else 0; `unsettled` that of a line in which new
+    findings come up with each round.
     """
 
     lines: int = 0
@@ -97,6 +97,7 @@ class Summary:
     dropped: int = 0
     unreadable: int = 0
     bounded: int = 0
+    first_bounded: int = 0
     open_turn: int = 0
     unsettled: int = 0
 
@@ -293,7 +294,9 @@ class Redactor:
             bounded = self._scanner.bounded
             clean = hit != _HIT and not crossing
             done = rewriter.rewrite(whole, clean=clean, plain=clean and hit == _PLAIN)
-            summary.bounded += self._scanner.bounded > bounded
+            if self._scanner.bounded > bounded:
+                summary.bounded += 1
+                summary.first_bounded = summary.first_bounded or line.number
             done.places += crossing
             summary.lines += 1
             summary.changed += done.line != line.text

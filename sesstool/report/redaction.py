@@ -206,12 +206,16 @@ def _not_inspected(redaction: Redaction) -> Iterator[dict[str, Any]]:
             what = f"lines that are no JSON, {left}; their fields cannot be told apart"
             yield {"file": name, "count": summary.unreadable, "what": what}
         if summary.bounded:
-            what = "lines that hold more encodings, one inside the other, than are undone"
+            what = (
+                "lines that hold more encodings, one inside the other, than are undone, the first "
+                f"of them line {summary.first_bounded}: see what they hold before it is handed on"
+            )
             yield {"file": name, "count": summary.bounded, "what": what}
-        for side in copies(file):
+        for side in copies(redaction, file):
             if side.path not in told:
                 told.add(side.path)
                 what = f"the agent's own file, which can hold the same, as it was: {side.fate}"
+                what += f"; {side.erase}" if side.erase else ""
                 # Its name is the agent's; those of the folders above can be a person's.
                 yield {"file": side.path.name, "count": 1, "what": what}
 
