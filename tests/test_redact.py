@@ -4,6 +4,9 @@ import gzip
 import hashlib
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +15,8 @@ from sesstool.audit import log
 from sesstool.cli.main import run
 from sesstool.errors import ResidueError, UsageError
 from sesstool.privacy import rewrite
+from sesstool.privacy.names import RULES as NAMED
+from sesstool.privacy.names import Names, Subject, Term
 from tests.conftest import SESSION, THREAD, jsonl
 
 MAIL = "mina.korhonen@kiln-works.fi"
@@ -277,7 +282,7 @@ def test_detectors_choose(session):
 def test_a_session_in_utf_16_is_refused_with_the_next_step(tmp_path, capsys):
     path = tmp_path / "wide.jsonl"
     path.write_bytes(jsonl(user(MAIL)).decode().encode("utf-16"))
-    assert run(["redact", str(path)]) == 2
+    assert run(["redact", str(path)]) == 3
     assert "repair" in capsys.readouterr().err
 
 
@@ -532,3 +537,80 @@ def test_a_slash_behind_the_name_of_a_folder_makes_a_folder(session, tmp_path):
 def test_what_a_folder_holds_goes_into_a_folder_however_much_it_is(session, tmp_path):
     assert run(["redact", "-o", str(tmp_path / "out"), str(session.parent)]) == 0
     assert MAIL not in held(tmp_path / "out" / session.name)
+
+
+def test_an_allow_list_that_names_no_rule_is_refused(session, tmp_path, capsys):
+    allowed = tmp_path / "allow.toml"
+    allowed.write_text('[[allow]]\nrule = "emial"\n')
+    assert run(["redact", "--allow", str(allowed), str(session)]) == 2
+    assert "hint: the nearest is email" in capsys.readouterr().err
+    for rule in ("email", "term", "subject-name", "known-value"):
+        allowed.write_text(f'[[allow]]\nrule = "{rule}"\n')
+        assert run(["redact", "--allow", str(allowed), "--exit-zero", str(session)]) == 0
+
+
+def test_the_rules_of_what_the_user_names_are_listed():
+    found = Names([Term("Kiln")], Subject.of(["Mina Korhonen", MAIL, "minak", "+358401234567"]))
+    rules = {rule.id for _, rule in found._terms} | {form.rule.id for form in found._forms}
+    assert rules == set(NAMED)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "hint"),
+    [
+        (["--key", "none"], 3, "make one: head -c 32"),
+        (["--report", "none/r.json"], 6, "mkdir -p none"),
+        (["--vault", "none/v", "-i", "k", "-o", "c.jsonl"], 6, "mkdir -p none"),
+        (["--vault", "v", "-i", "none", "-o", "c.jsonl"], 3, "make one: head -c 32"),
+    ],
+)
+def test_a_file_that_is_not_there_is_told_with_the_next_step(
+    session, tmp_path, monkeypatch, capsys, options, code, hint
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k").write_bytes(bytes(range(40)))
+    assert run(["redact", *options, str(session)]) == code
+    assert hint in capsys.readouterr().err
+    assert not (tmp_path / "c.jsonl").exists()
+
+
+def test_a_vault_that_is_not_there_is_told_with_the_next_step(session, tmp_path, capsys):
+    key = tmp_path / "k"
+    key.write_bytes(bytes(range(40)))
+    assert run(["unredact", "--vault", str(tmp_path / "v"), "-i", str(key), str(session)]) == 3
+    assert "hint: name the file that was given to redact --vault" in capsys.readouterr().err
+
+
+def test_findings_are_shown_once_with_v(session, capsys):
+    assert run(["redact", "-v", str(session)]) == 1
+    out = capsys.readouterr().out
+    assert out.count("P802") == out.count("P801") == 1
+    assert f"{session.name}:2:" in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("copies", [0, 1])
+def test_a_run_that_is_stopped_says_what_it_wrote(session, tmp_path, number, copies):
+    """And leaves nothing else, nor names an undo that could take nothing back."""
+    put(session.with_name("b.jsonl"), user(MAIL))
+    out = tmp_path / "out"
+    script = f"""
+import itertools, os, signal, sys
+from sesstool.api import publishing
+from sesstool.cli import main
+made, create = itertools.count(), publishing.create
+def stopped(*arguments, **more):
+    if next(made) == {copies}:
+        os.kill(os.getpid(), {int(number)})
+    create(*arguments, **more)
+publishing.create = stopped
+sys.argv = ["sesstool", "redact", "-o", {str(out)!r}, {str(session.parent)!r}]
+main.main()
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 130
+    told = "written: 1 of 2 files, each of them whole" if copies else "nothing was written"
+    assert f"sesstool: interrupted; {told}\n" in done.stderr
+    assert "undo" not in done.stderr
+    assert len([p for p in out.rglob("*") if p.is_file()]) == copies

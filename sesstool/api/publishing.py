@@ -81,6 +81,7 @@ def _published(
             target = folder / file.name
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             create(target, _on_disk(file), force=force)
+            redaction.published.append(target)
         elif file.changed and isinstance(file.path, Path) and file.before is not None:
             applied = transact.rewrite_file(
                 file.path,
@@ -94,6 +95,7 @@ def _published(
                 writer=api.writer,
                 shown=shown,
             )
+            redaction.published.append(applied.path)
             sha256 = applied.sha256
             yield applied
             assert file.result is not None

@@ -27,11 +27,13 @@ from sesstool.errors import (
 from sesstool.findings import Finding
 from sesstool.formats.base import Format, SideFile
 from sesstool.model.session import open_session
-from sesstool.privacy import ruleset
+from sesstool.privacy import allow, ruleset
 from sesstool.privacy.earlier import Earlier, Left
+from sesstool.privacy.names import RULES as NAMED
 from sesstool.privacy.redactor import Choice, Redactor, Spot, Summary, Text, chosen
 from sesstool.privacy.standin import StandIns
 from sesstool.privacy.tally import Spotted, Tally, length_class
+from sesstool.privacy.values import KNOWN
 from sesstool.privacy.verify import verify
 from sesstool.records.source import (
     Continued,
@@ -83,7 +85,8 @@ class Redaction:
 
     `values` counts the different values that were found in the set. `rules` is how many rules
     looked for them, `digest` the name of that set of rules. `keyed` says whether stand-ins are
-    the same in other runs with the key. `given` are the paths that the user named.
+    the same in other runs with the key. `given` are the paths that the user named. `published`
+    are the files, or copies, that are written.
     """
 
     choice: Choice
@@ -96,6 +99,7 @@ class Redaction:
     redactor: Redactor | None = None
     earlier: Earlier | None = None
     given: list[str] = field(default_factory=list)
+    published: list[Path] = field(default_factory=list)
     stack: ExitStack = field(default_factory=ExitStack)
 
     def shown(self, path: Path) -> str:
@@ -133,6 +137,7 @@ def redact(
     paths = list(paths)
     shipped = ruleset.shipped()
     redaction = Redaction(choice, [], digest=ruleset.digest(shipped), keyed=bool(key))
+    allow.check(choice.allow, (*(rule.id for rule in shipped), *NAMED, KNOWN))
     redaction.stand_ins = StandIns(key, choice.style, keep=keep)
     # Values in lines that were left alone, and names of the subject, are learnt from all lines.
     if resume is not None and key and choice.unreadable == "text" and not choice.subject:

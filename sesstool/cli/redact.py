@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from sesstool.privacy.standin import load_key
 from sesstool.records.undo import state_folder
 from sesstool.records.write import create, real_path
 from sesstool.report import REPORTERS
+from sesstool.report.base import count
+from sesstool.text import quoted
 
 _PROFILES = {
     "resume": "opaque fields stay, signed thinking with values goes whole; the session resumes",
@@ -172,6 +174,7 @@ def command(
     keep_in = None
     if vault is not None and (write or shared.output is not None):
         _refuse_shared(vault, shared, force=force)
+        _refuse_nowhere(vault)
         keep_in = (vault, secret(shared, vault, identity, passphrase_fd))
     if write and not yes:
         _ask(shared)
@@ -187,6 +190,7 @@ def command(
         _line(heading)
     with (
         Spool() as spool,
+        _stopped("it"),
         api.redact(
             targets,
             choice,
@@ -197,6 +201,7 @@ def command(
             keep=keep_in is not None,
             resume=state_folder() if write and not reports else None,
         ) as redaction,
+        _stopped(count(len(redaction.files), "file"), redaction.published),
     ):
         if poured and len(redaction.files) > 1:
             raise UsageError("-o - takes one file, and these are several", hint="name a folder")
@@ -219,6 +224,19 @@ def command(
         if not write and shared.output is None and any(map(something, redaction.files)):
             codes.append(0 if exit_zero else 1)
     return worst(codes)
+
+
+@contextmanager
+def _stopped(what: str, published: Sequence[Path] = ()) -> Iterator[None]:
+    """Have an interruption say what was written until then, of `what`."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if published:
+            error.add_note(f"written: {len(published)} of {what}, each of them whole")
+        elif not getattr(error, "__notes__", None):
+            error.add_note("nothing was written")
+        raise
 
 
 def _lists(shared: Common) -> bool:
@@ -321,6 +339,17 @@ def _refuse_reports(reports: tuple[Path, ...], *, force: bool) -> None:
                 f"cannot write {report}: it exists already",
                 hint="choose another name, or add --force",
             )
+        _refuse_nowhere(report)
+
+
+def _refuse_nowhere(path: Path) -> None:
+    """Refuse a file to be made in a folder that is not there."""
+    folder = real_path(path).parent
+    if not folder.is_dir():
+        raise WriteError(
+            f"cannot write {path}: there is no folder {path.parent}",
+            hint=f"mkdir -p {quoted(path.parent)}",
+        )
 
 
 @contextmanager

@@ -37,11 +37,10 @@ def shown(shared: Common, redaction: api.Redaction, spool: Spool) -> None:
     """The findings of each file, in the format that was asked for."""
     totals = Totals()
     output = Output(out_stream(), shared.note, RULES, shared.colored(sys.stdout))
-    if shared.output_format == "text":
+    if shared.output_format == "text" and shared.verbosity < 2:
         for file in redaction.files:
-            show(output, file, list(api.about(file)), places=shared.verbosity > 1)
-        if shared.verbosity < 2:
-            return
+            show(output, file, list(api.about(file)))
+        return
     name = "concise" if shared.output_format == "text" else shared.output_format
     reporter = REPORTERS[name](output)
     for file in redaction.files:

@@ -24,6 +24,8 @@ from sesstool.privacy.people import People, person
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.spelling import Folded, apart, fold, letters, spaced, spellings, words
 
+RULES = ("term", *(f"subject-{what}" for what in ("name", "part", "email", "user", "phone")))
+"""The rules that find what the user names."""
 _MOST = 200
 # What is not ASCII is folded in parts, for the way back takes many times its room.
 _WINDOW, _OVERLAP = 1 << 18, 1 << 11

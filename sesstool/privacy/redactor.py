@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain, repeat, takewhile
 from typing import Any
 
-from sesstool.errors import UsageError
+from sesstool.errors import InputError, UsageError
 from sesstool.formats.base import Field, Format, mapping
 from sesstool.formats.events import Message, ToolCall, ToolResult
 from sesstool.privacy.allow import Allowed, Entry
@@ -160,7 +160,7 @@ class Redactor:
         self._allowed: dict[str, Allowed] = {}
 
     def learn(self, text: Text) -> None:
-        """Take in the values of one file. Raises UsageError where it is in UTF-16."""
+        """Take in the values of one file. Raises InputError where it is in UTF-16."""
         _refuse_wide(text.source)
         self._known.learning = True
         rewriter = self._rewriter(text)
@@ -426,7 +426,7 @@ def chosen(rules: Iterable[Rule], detectors: tuple[str, ...]) -> tuple[Rule, ...
 
 def _refuse_wide(source: Source) -> None:
     if utf16(source.read(0, 256)):
-        raise UsageError(
+        raise InputError(
             f"{source.name} is in UTF-16, which is not redacted",
             hint=f"sesstool repair --unsafe --write {source.name} makes it UTF-8 first",
         )

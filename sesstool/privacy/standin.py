@@ -31,6 +31,7 @@ _STAND_IN = re.compile(
     + rb")(?![A-Za-z0-9_-])"
 )
 _LEAST_KEY = 16
+_MAKE_KEY = "give the file that has it, or make one: head -c 32 /dev/urandom | base64 > KEYFILE"
 # Whose beginning tells who made it, and nothing of the value.
 _HEADED = frozenset({"TOKEN", "KEY_ID"})
 _LOOSE = re.compile(r"[\s.\-/()+]")
@@ -109,12 +110,9 @@ def load_key(path: Path) -> bytes:
         key = path.read_bytes()
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise InputError(f"cannot read the key {path}: {reason}") from error
+        raise InputError(f"cannot read the key {path}: {reason}", hint=_MAKE_KEY) from error
     if len(key.strip()) < _LEAST_KEY:
-        raise UsageError(
-            f"the key {path} is shorter than {_LEAST_KEY} bytes",
-            hint="make one: head -c 32 /dev/urandom | base64 > KEYFILE",
-        )
+        raise UsageError(f"the key {path} is shorter than {_LEAST_KEY} bytes", hint=_MAKE_KEY)
     return key.strip()
 
 
