@@ -20,7 +20,7 @@ from sesstool.cli.streams import found, piped
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError, WriteError
 from sesstool.privacy import allow as allow_list
-from sesstool.privacy.names import load_terms
+from sesstool.privacy.names import load_subject, load_terms
 from sesstool.privacy.standin import load_key
 from sesstool.records.undo import state_folder
 from sesstool.records.write import create, real_path
@@ -76,7 +76,13 @@ _FOR_PEOPLE = ("text", "concise")
     metavar="VALUE",
     allow_from_autoenv=False,
     help="One person to take out, by name, e-mail, user name or phone number, with all that is "
-    "linked to it; give it once for each value that is theirs.",
+    "linked to it; give it once for each value that is theirs. Others on this machine can see it "
+    "in the list of processes, and the shell keeps it: --subject-file is safer.",
+)
+@click.option(
+    "--subject-file",
+    type=click.Path(path_type=Path),
+    help="A file with such values, one a line; - reads them from standard input.",
 )
 @click.option("--only-subject", is_flag=True, help="Take out the subject, and terms, alone.")
 @click.option(
@@ -124,6 +130,7 @@ def command(
     key: Path | None,
     terms: Path | None,
     subject: tuple[str, ...],
+    subject_file: Path | None,
     only_subject: bool,
     allow: Path | None,
     fingerprint: bool,
@@ -152,6 +159,7 @@ def command(
     secret_key = load_key(key) if key else b""
     if fingerprint:
         return _print_entries(paths, secret_key)
+    subject += _subject(subject_file, paths) if subject_file else ()
     if only_subject and not subject:
         raise UsageError("--only-subject is of no use without --subject", hint="name the person")
     _refuse(shared, paths, write=write, in_place=in_place, dry_run=dry_run, check=check)
@@ -271,6 +279,14 @@ def _refuse(
         )
     if write and "-" in paths:
         raise UsageError("standard input cannot be redacted in place", hint="use -o FILE")
+
+
+def _subject(path: Path, paths: tuple[str, ...]) -> tuple[str, ...]:
+    if str(path) == "-" and (not paths or "-" in paths):
+        raise UsageError(
+            "standard input cannot be both the subject and a session", hint="give a path"
+        )
+    return load_subject(path)
 
 
 def _allowed(path: Path, key: bytes) -> tuple[allow_list.Entry, ...]:
