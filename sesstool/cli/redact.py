@@ -218,7 +218,7 @@ def command(
         elif not poured:
             shown(shared, redaction, spool)
         done = "in place" if write else "copies" if shared.output is not None else "preview"
-        with _reported(redaction, done, reports, force=force):
+        with _reported(redaction, done, reports, force=force, vault=keep_in is not None):
             if poured:
                 poured_out(redaction)
             elif shared.output is not None:
@@ -370,7 +370,7 @@ def _refuse_nowhere(path: Path) -> None:
 
 @contextmanager
 def _reported(
-    redaction: api.Redaction, done: str, reports: tuple[Path, ...], *, force: bool
+    redaction: api.Redaction, done: str, reports: tuple[Path, ...], *, force: bool, vault: bool
 ) -> Iterator[None]:
     """Write the reports, and take them back where what they tell of then fails.
 
@@ -381,7 +381,7 @@ def _reported(
     written: list[Path] = []
     try:
         if reports:
-            content = document(redaction, done)
+            content = document(redaction, done, vault=vault)
         for report in reports:
             html = report.suffix.lower() == ".html"
             text = page(content) if html else json.dumps(content, indent=1) + "\n"

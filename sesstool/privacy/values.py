@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import ahocorasick_rs
@@ -23,6 +24,8 @@ _SLUG = re.compile(r"[^A-Za-z0-9]")
 _LONG, _SHORT = 8, 5
 _NO_WORD = 20
 _BASE64_LEAST = 8
+# How many digits of base64 are looked for first, and of how many values they can be at most.
+_HEAD, _ALIKE = 9, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,10 @@ class Values:
         self._values: dict[tuple[str, str], Value] = {}
         self._stale = True
         self._rules: list[Rule] = []
-        self._spellings: list[tuple[bytes, int, bool]] = []
+        # What is looked for: a spelling and its value, and whether its case counts; or of base64 a
+        # beginning, with the values, and where in three bytes they begin, that it can be one of.
+        self._spellings: list[tuple[bytes, int, bool] | list[tuple[int, int]]] = []
+        self._all: list[Value] = []
         self._index: ahocorasick_rs.BytesAhoCorasick | None = None
 
     def __len__(self) -> int:
@@ -69,7 +75,11 @@ class Values:
             return []
         found: list[Match] = []
         for number, start, end in self._index.find_matches_as_indexes(text.lower()):
-            spelling, value, exact = self._spellings[number]
+            told = self._spellings[number]
+            if isinstance(told, list):
+                found += self._in_base64(text, start, told)
+                continue
+            spelling, value, exact = told
             if exact:
                 if text[start:end] == spelling:
                     found.append(Match(*_run(text, start, end), self._rules[value]))
@@ -79,12 +89,35 @@ class Values:
                 found.append(Match(start, end, self._rules[value]))
         return found
 
+    def _in_base64(self, text: bytes, start: int, told: list[tuple[int, int]]) -> Iterator[Match]:
+        """The value, of those that begin so in base64, that stands at an offset."""
+        for value, shift in told:
+            digits = _base64(self._all[value].text, shift)
+            if text.startswith(digits, start):
+                yield Match(*_run(text, start, start + len(digits)), self._rules[value])
+                return
+
     def _build(self) -> None:
-        self._rules = [_rule(value) for value in self]
-        seen: dict[bytes, tuple[bytes, int, bool]] = {}
-        for number, value in enumerate(self):
-            for spelling, exact in _spellings(value):
-                seen.setdefault(spelling.lower(), (spelling, number, exact))
+        self._all = list(self)
+        self._rules = [_rule(v.group, v.kind, v.title) for v in self._all]
+        seen: dict[bytes, tuple[bytes, int, bool] | list[tuple[int, int]]] = {}
+        for number, value in enumerate(self._all):
+            for spelling in _spellings(value):
+                seen.setdefault(spelling.lower(), (spelling, number, False))
+        # Whole they would be most of the index, and hardly one is ever met.
+        heads: dict[bytes, list[tuple[int, int]]] = {}
+        for number, value in enumerate(self._all):
+            if len(value.text) >= _BASE64_LEAST:
+                for shift in range(3):
+                    head = _base64(value.text[:_BASE64_LEAST], shift)[:_HEAD].lower()
+                    heads.setdefault(head, []).append((number, shift))
+        for head, told in heads.items():
+            if len(told) <= _ALIKE and head not in seen:
+                seen[head] = sorted(told, key=lambda one: -len(self._all[one[0]].text))
+                continue
+            for number, shift in told:
+                digits = _base64(self._all[number].text, shift)
+                seen.setdefault(digits.lower(), (digits, number, True))
         self._spellings = list(seen.values())
         self._index = None
         if seen:
@@ -94,8 +127,9 @@ class Values:
         self._stale = False
 
 
-def _rule(value: Value) -> Rule:
-    return Rule(KNOWN, value.group, value.kind, value.title, 0.5, regex="")
+@lru_cache(256)
+def _rule(group: Literal["secret", "personal"], kind: str, title: str) -> Rule:
+    return Rule(KNOWN, group, kind, title, 0.5, regex="")
 
 
 def _spreads(value: Value) -> bool:
@@ -114,8 +148,8 @@ def _mixed(text: bytes) -> bool:
     return not (text.islower() or text.isupper() or text[1:].islower())
 
 
-def _spellings(value: Value) -> Iterator[tuple[bytes, bool]]:
-    """Each spelling, and whether its case counts. The table ignores the case of ASCII anyway."""
+def _spellings(value: Value) -> Iterator[bytes]:
+    """Each spelling. The table ignores the case of ASCII anyway."""
     text = value.text.decode("utf-8", "surrogateescape")
     forms = {text, text.lower(), text.upper()}
     forms |= {unicodedata.normalize(form, one) for one in set(forms) for form in ("NFC", "NFD")}
@@ -123,14 +157,13 @@ def _spellings(value: Value) -> Iterator[tuple[bytes, bool]]:
         # As a folder's name, in which an agent keeps a path, has it.
         forms |= {_SLUG.sub("-", one) for one in set(forms) if len(one) >= _SHORT}
     for form in forms:
-        yield form.encode("utf-8", "surrogateescape"), False
-    if len(value.text) >= _BASE64_LEAST:
-        for shift in range(3):
-            # The characters of which every bit is the value's own.
-            digits = base64.b64encode(b"\0" * shift + value.text)
-            first = -(-8 * shift // 6)
-            last = (8 * (shift + len(value.text))) // 6
-            yield digits[first:last], True
+        yield form.encode("utf-8", "surrogateescape")
+
+
+def _base64(text: bytes, shift: int) -> bytes:
+    """The digits of base64 of which every bit is the text's own, `shift` bytes behind others."""
+    digits = base64.b64encode(b"\0" * shift + text)
+    return digits[-(-8 * shift // 6) : (8 * (shift + len(text))) // 6]
 
 
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-")
