@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import re
 import unicodedata
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Literal
 
 import ahocorasick_rs
@@ -46,9 +48,11 @@ class Values:
         self._values: dict[tuple[str, str], Value] = {}
         self._stale = True
         self._rules: list[Rule] = []
-        # What is looked for: a spelling and its value, and whether its case counts; or of base64 a
-        # beginning, with the values, and where in three bytes they begin, that it can be one of.
-        self._spellings: list[tuple[bytes, int, bool] | list[tuple[int, int]]] = []
+        # What is looked for: spellings, of each its value; then digits of base64, of each from
+        # where on in `_codes` its values are, each with where in three bytes it begins.
+        self._plain = array("L")
+        self._begins = array("L")
+        self._codes = array("L")
         self._all: list[Value] = []
         self._index: ahocorasick_rs.BytesAhoCorasick | None = None
 
@@ -75,56 +79,67 @@ class Values:
             return []
         found: list[Match] = []
         for number, start, end in self._index.find_matches_as_indexes(text.lower()):
-            told = self._spellings[number]
-            if isinstance(told, list):
-                found += self._in_base64(text, start, told)
-                continue
-            spelling, value, exact = told
-            if exact:
-                if text[start:end] == spelling:
-                    found.append(Match(*_run(text, start, end), self._rules[value]))
+            if number >= len(self._plain):
+                found += self._in_base64(text, start, number - len(self._plain))
             elif (start == 0 or text[start - 1] not in _LETTERS) and (
                 end == len(text) or text[end] not in _LETTERS
             ):
-                found.append(Match(start, end, self._rules[value]))
+                found.append(Match(start, end, self._rules[self._plain[number]]))
         return found
 
-    def _in_base64(self, text: bytes, start: int, told: list[tuple[int, int]]) -> Iterator[Match]:
+    def _in_base64(self, text: bytes, start: int, number: int) -> Iterator[Match]:
         """The value, of those that begin so in base64, that stands at an offset."""
-        for value, shift in told:
+        for code in self._codes[self._begins[number] : self._begins[number + 1]]:
+            value, shift = divmod(code, 3)
             digits = _base64(self._all[value].text, shift)
             if text.startswith(digits, start):
                 yield Match(*_run(text, start, start + len(digits)), self._rules[value])
                 return
 
     def _build(self) -> None:
+        self._index = None
         self._all = list(self)
         self._rules = [_rule(v.group, v.kind, v.title) for v in self._all]
-        seen: dict[bytes, tuple[bytes, int, bool] | list[tuple[int, int]]] = {}
+        seen: dict[bytes, int] = {}
         for number, value in enumerate(self._all):
             for spelling in _spellings(value):
-                seen.setdefault(spelling.lower(), (spelling, number, False))
-        # Whole they would be most of the index, and hardly one is ever met.
-        heads: dict[bytes, list[tuple[int, int]]] = {}
-        for number, value in enumerate(self._all):
-            if len(value.text) >= _BASE64_LEAST:
-                for shift in range(3):
-                    head = _base64(value.text[:_BASE64_LEAST], shift)[:_HEAD].lower()
-                    heads.setdefault(head, []).append((number, shift))
-        for head, told in heads.items():
-            if len(told) <= _ALIKE and head not in seen:
-                seen[head] = sorted(told, key=lambda one: -len(self._all[one[0]].text))
-                continue
-            for number, shift in told:
-                digits = _base64(self._all[number].text, shift)
-                seen.setdefault(digits.lower(), (digits, number, True))
-        self._spellings = list(seen.values())
-        self._index = None
-        if seen:
+                seen.setdefault(spelling.lower(), number)
+        self._plain = array("L", seen.values())
+        self._begins, self._codes = array("L", [0]), array("L")
+        wanted = list(seen)
+        for digits, codes in self._digits():
+            if digits not in seen:
+                wanted.append(digits)
+                self._codes.extend(codes)
+                self._begins.append(len(self._codes))
+        del seen
+        if wanted:
             self._index = ahocorasick_rs.BytesAhoCorasick(
-                list(seen), matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
+                wanted, matchkind=ahocorasick_rs.MatchKind.LeftmostLongest
             )
         self._stale = False
+
+    def _digits(self) -> Iterator[tuple[bytes, list[int]]]:
+        """What to look for of the values in base64, with the codes of those that it can be of.
+
+        Beginnings: whole they would be most of the index, and hardly one is ever met.
+        """
+        # As bytes, for there can be hundreds of thousands.
+        rows = sorted(
+            _base64(value.text[:_BASE64_LEAST], shift)[:_HEAD].lower()
+            + (3 * number + shift).to_bytes(8, "big")
+            for number, value in enumerate(self._all)
+            if len(value.text) >= _BASE64_LEAST
+            for shift in range(3)
+        )
+        for head, alike in groupby(rows, lambda row: row[:_HEAD]):
+            codes = [int.from_bytes(row[_HEAD:], "big") for row in alike]
+            codes.sort(key=lambda code: -len(self._all[code // 3].text))
+            if len(codes) <= _ALIKE:
+                yield head, codes
+                continue
+            for code in codes:
+                yield _base64(self._all[code // 3].text, code % 3).lower(), [code]
 
 
 @lru_cache(256)
