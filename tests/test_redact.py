@@ -614,3 +614,38 @@ main.main()
     assert f"sesstool: interrupted; {told}\n" in done.stderr
     assert "undo" not in done.stderr
     assert len([p for p in out.rglob("*") if p.is_file()]) == copies
+
+
+@pytest.mark.parametrize("style", ["tag", "shape", "label"])
+def test_copies_have_no_user_in_their_names_that_only_the_path_names(tmp_path, style):
+    """A folder's name can hold the user's although no session does; none is written over."""
+    top, out = tmp_path / "projects", tmp_path / "out"
+    for name in ("mina", "sara"):
+        put(top / f"-home-{name}-kiln" / f"{SESSION}.jsonl", user("nothing", cwd="/srv"))
+    assert run(["redact", "--style", style, "-o", str(out), str(top)]) == 0
+    copies = [str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()]
+    assert len(copies) == 2
+    assert not [one for one in copies if "mina" in one or "sara" in one]
+    assert run(["redact", "--check", str(out)]) == 0
+
+
+def test_a_name_that_is_no_secret_stays(tmp_path):
+    folder = "-private-var-folders-t5-6tq8cxtj20z035rv8hsnzwvh0000gn-T-capture-uWqiCc"
+    put(tmp_path / "projects" / folder / f"{SESSION}.jsonl", user(f"to {MAIL}"))
+    put(tmp_path / "projects" / "b" / f"{SESSION}.jsonl", user(f"to {MAIL}"))
+    out = tmp_path / "out"
+    assert run(["redact", "-o", str(out), str(tmp_path / "projects")]) == 0
+    assert (out / folder / f"{SESSION}.jsonl").exists()
+
+
+def test_a_link_beside_the_sessions_leads_nowhere_else(tmp_path):
+    """What lies elsewhere is not the folder that was named."""
+    project = tmp_path / "projects" / "a"
+    other = tmp_path / "other.md"
+    other.write_text(MAIL)
+    put(project / f"{SESSION}.jsonl", user(f"to {MAIL}"))
+    (project / "memory").mkdir()
+    (project / "memory" / "link.md").symlink_to(other)
+    (project / "memory" / "dangling.md").symlink_to(tmp_path / "none")
+    assert in_place(tmp_path / "projects", "--ignore-live") == 0
+    assert other.read_text() == MAIL

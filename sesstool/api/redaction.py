@@ -49,6 +49,7 @@ Told = Callable[["Redacted", Finding], None]
 _WHOLE = 64 << 20
 # One address leads to a name, that to another address; nobody has many links of that kind.
 _ROUNDS = 8
+_ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".md", ".txt")
 
 
 @dataclass(slots=True)
@@ -235,7 +236,7 @@ def _parts(path: Path, format_name: str, given: list[str]) -> Iterable[Path]:
     for side in form.others(path):
         if _is_given(side.path, given):
             inside = sorted(side.path.rglob("*")) if side.path.is_dir() else [side.path]
-            yield from (one for one in inside if one.is_file())
+            yield from (one for one in inside if one.is_file() and not one.is_symlink())
 
 
 def _opened(
@@ -345,6 +346,7 @@ def _name(redaction: Redaction) -> None:
     files, redactor = redaction.files, redaction.redactor
     assert redactor is not None
     paths = [file.path.absolute() for file in files if isinstance(file.path, Path)]
+    taken: set[Path] = set()
     base = Path(commonpath([path.parent for path in paths])) if paths else Path()
     for file in files:
         if not isinstance(file.path, Path):
@@ -353,10 +355,23 @@ def _name(redaction: Redaction) -> None:
         path = file.path.absolute()
         below = path.relative_to(base)
         file.below = below
-        file.name = Path(*(redactor.name(part) for part in below.parts))
         file.shown = redaction.shown(file.path)
         whole = len(os.fsencode(base)) + (base != Path(base.anchor))
         file.reported = os.fsdecode(os.fsencode(redactor.shown(str(path), whole))[whole:])
+        # An address reaches as far as a name does that begins with one.
+        ending = next((end for end in _ENDINGS if below.name.endswith(end)), "")
+        file.reported = file.reported.removesuffix(ending) + ending
+        file.name = _another(Path(file.reported), taken)
+        taken.add(file.name)
+
+
+def _another(name: Path, taken: set[Path]) -> Path:
+    """A name for a copy that no other copy has: stand-ins can make two of them alike."""
+    number, parts = 2, name
+    while name in taken:
+        name = parts.with_name(f"{parts.stem}-{number}{parts.suffix}")
+        number += 1
+    return name
 
 
 def _shared(path: Path, given: list[str]) -> int:

@@ -21,14 +21,14 @@ from sesstool.formats.base import Field, Format, mapping
 from sesstool.formats.events import Message, ToolCall, ToolResult
 from sesstool.privacy.allow import Allowed, Entry
 from sesstool.privacy.deltas import mended
-from sesstool.privacy.matcher import Match, overlaps, settled
+from sesstool.privacy.matcher import Match, overlaps
 from sesstool.privacy.names import Names, Subject, Term
 from sesstool.privacy.people import People
 from sesstool.privacy.rewrite import Place, Rewriter, Rewritten
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.scan import Known, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
-from sesstool.privacy.values import Value, Values
+from sesstool.privacy.values import KNOWN, Value, Values
 from sesstool.records.heal import decode_any
 from sesstool.records.lines import Line, each_line
 from sesstool.records.recover import utf16
@@ -224,21 +224,11 @@ class Redactor:
         source = text.source
         return FileSource(source.name, source.path, spool, source.codec), summary
 
-    def name(self, name: str) -> str:
-        """A file's or folder's name without the values of the set."""
-        raw = os.fsencode(name)
-        allowed = self._spared("")
-        spans = [
-            (match.start, match.end, match.rule.kind)
-            for match in settled(self._known.find(raw))
-            if not allowed.covers(match.rule.id, raw[match.start : match.end])
-        ]
-        return os.fsdecode(self._named(raw, spans))
-
     def shown(self, path: str, given: int = 0) -> str:
-        """A path to be shown, without values beyond its first `given` bytes.
+        """A path without values beyond its first `given` bytes, to be shown or for a copy.
 
-        Unlike in `name`, what the rules find in the path itself is a value, too.
+        What the rules find in the path itself is a value, too, but no secret that is several
+        names long.
         """
         raw = os.fsencode(path)
         allowed = self._spared("")
@@ -246,6 +236,8 @@ class Redactor:
             (start, end, hit.rule.kind)
             for hit in self._scanner.scan(raw)
             if not allowed.covers(hit.rule.id, hit.value)
+            and not (hit.rule.group == "secret" and hit.rule.id != KNOWN and b"/" in hit.value)
+            and (0, len(hit.value)) not in stand_ins(hit.value)
             for start, end in _components(raw, max(hit.start, given), hit.end)
         ]
         return os.fsdecode(self._named(raw, spans))
@@ -426,7 +418,8 @@ def chosen(rules: Iterable[Rule], detectors: tuple[str, ...]) -> tuple[Rule, ...
 
 def _refuse_wide(source: Source) -> None:
     if utf16(source.read(0, 256)):
+        mend = f"sesstool repair --unsafe --write {source.name} makes it UTF-8 first"
         raise InputError(
             f"{source.name} is in UTF-16, which is not redacted",
-            hint=f"sesstool repair --unsafe --write {source.name} makes it UTF-8 first",
+            hint=mend if ".jsonl" in source.name else "save it as UTF-8, or move it elsewhere",
         )
