@@ -17,6 +17,7 @@ import sesstool
 from sesstool import errors
 from sesstool.cli import common as frame
 from sesstool.cli import main
+from sesstool.records.undo import state_folder
 
 ROOT = Path(sesstool.__file__).parents[1]
 
@@ -368,3 +369,17 @@ def test_progress_only_where_somebody_watches(probe, monkeypatch, flags, ci, sho
         monkeypatch.setenv("CI", "true")
     assert main.run(["probe", *flags]) == 0
     assert seen == [shown]
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_an_interrupt_names_undo_where_something_was_written(probe, capsys, written):
+    def stop(_common):
+        if written:
+            entry = state_folder() / "undo" / "0badcafe" / "entry.json"
+            entry.parent.mkdir(parents=True)
+            entry.touch()
+        raise KeyboardInterrupt
+
+    probe(stop)
+    assert main.run(["probe"]) == 130
+    assert ("sesstool undo --list" in capsys.readouterr().err) is written

@@ -448,9 +448,32 @@ def test_the_command_takes_terms_subject_and_allow_list(files, capfdbinary, monk
         assert gone.encode() not in b"".join(capfdbinary.readouterr()).lower()
 
 
+def test_a_subject_in_a_file_is_as_one_on_the_command_line(files, monkeypatch, capfd):
+    """Where others can see it in the list of processes."""
+    (files / "who").write_text(f"# of the request\n\n{MINA}\n  ph@kiln-works.fi \n")
+    wanted = []
+    for options in (
+        ["--subject", MINA, "--subject", "ph@kiln-works.fi"],
+        ["--subject-file", "who"],
+        ["--subject-file", "-"],
+    ):
+        with (files / "who").open() as values:
+            monkeypatch.setattr("sys.stdin", values)
+            only = ["--only-subject", "--key", "key", "--force", "-o", "out.jsonl"]
+            assert run(["redact", "s.jsonl", *options, *only]) == 0
+        wanted.append((files / "out.jsonl").read_text())
+    assert wanted[0] == wanted[1] == wanted[2]
+    assert "korhonen" not in wanted[0].lower()
+    assert run(["redact", "-", "--subject-file", "-"]) == 2
+    assert "hint: give a path" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     "options",
     [
+        ["--subject-file", "none"],
+        ["--subject-file", "bad.toml"],
+        ["--subject-file", "empty"],
         ["--subject", "xq"],
         ["--subject", ""],
         ["--subject", "xqzzy" * 2_000],
@@ -464,7 +487,8 @@ def test_the_command_takes_terms_subject_and_allow_list(files, capfdbinary, monk
     ],
 )
 def test_the_command_refuses_with_the_next_step_and_no_value(files, capfdbinary, options):
-    (files / "bad.toml").write_text("xqzzy xqzzy")
+    (files / "bad.toml").write_text("xq")
+    (files / "empty").write_text("# xqzzy\n")
     (files / "hashes.toml").write_text(f"[[allow]]\nvalue = '{'0' * 32}'\n")
     assert run(["redact", "s.jsonl", *options]) in (2, 3)
     out, err = capfdbinary.readouterr()

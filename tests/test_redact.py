@@ -1,15 +1,22 @@
 """`sesstool redact` on sets of files: what it writes, refuses, names and tells."""
 
 import gzip
+import hashlib
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
 from sesstool.api import redaction as api
+from sesstool.audit import log
 from sesstool.cli.main import run
 from sesstool.errors import ResidueError, UsageError
 from sesstool.privacy import rewrite
+from sesstool.privacy.names import RULES as NAMED
+from sesstool.privacy.names import Names, Subject, Term
 from tests.conftest import SESSION, THREAD, jsonl
 
 MAIL = "mina.korhonen@kiln-works.fi"
@@ -189,8 +196,8 @@ def test_what_holds_the_same_in_an_agents_home_goes_or_is_named(home, capsys):
     assert run(["redact", *in_home]) == 0
     assert MAIL not in held(project / "sessions-index.json")
     told = capsys.readouterr().err
-    assert "memory: what the agent keeps in mind" in told
-    assert "left alone: values in the names of" in told
+    assert MAIL not in held(project / "memory" / "MEMORY.md")
+    assert "left alone: values in the name of" in told
 
 
 @pytest.mark.parametrize("around", ["REDACTED-{}", "REDACTED_{}", "REDACTED0175934a {}"])
@@ -275,7 +282,7 @@ def test_detectors_choose(session):
 def test_a_session_in_utf_16_is_refused_with_the_next_step(tmp_path, capsys):
     path = tmp_path / "wide.jsonl"
     path.write_bytes(jsonl(user(MAIL)).decode().encode("utf-16"))
-    assert run(["redact", str(path)]) == 2
+    assert run(["redact", str(path)]) == 3
     assert "repair" in capsys.readouterr().err
 
 
@@ -383,3 +390,262 @@ def test_a_value_that_streamed_in_pieces_goes(session):
     assert texts[0] == "the token "
     assert texts[1].startswith("⟦TOKEN:")
     assert texts[2:] == ["", " and", " more", TOKEN[:9]]
+
+
+@pytest.mark.parametrize("beside", [rb"\ud83d", rb"\ude00\ud83d", b"\xed\xa0\xbd", b"\xed"])
+@pytest.mark.parametrize("unreadable", ["text", "skip"])
+def test_a_value_beside_half_a_character_goes(session, beside, unreadable):
+    """Node writes such halves where it cuts a text; the line is JSON for all that."""
+    raw = session.read_bytes().replace(MAIL.encode(), beside + MAIL.encode() + beside)
+    session.write_bytes(raw.replace(b'"u1"', b'"%s"' % MAIL.encode()))
+    os.utime(session, (OLD, OLD))
+    assert in_place(session, "--unreadable", unreadable) == 0
+    first = session.read_bytes().splitlines()[0]
+    if beside == b"\xed":  # no JSON for any reader
+        assert (MAIL.encode() in first) == (unreadable == "skip")
+    else:
+        told = json.loads(first)
+        assert MAIL not in told["message"]["content"]
+        assert told["uuid"] == MAIL, "a field that must stay"
+
+
+@pytest.mark.parametrize("line", [b'\xef\xbb\xbf{"uuid":"%s"}', b'{"a":NaN,"uuid":"%s"}'])
+def test_what_only_lenient_readers_take_for_json_keeps_its_fields(session, line):
+    session.write_bytes(line % MAIL.encode() + b"\n" + session.read_bytes())
+    os.utime(session, (OLD, OLD))
+    assert in_place(session) == 0
+    assert session.read_bytes().startswith(line % MAIL.encode())
+
+
+def test_nothing_that_is_kept_of_a_write_in_place_has_a_value_of_a_path(
+    home, tmp_path, monkeypatch
+):
+    """The path is a person's, as is the account; what is kept says the file by its hash."""
+    folder = tmp_path / "home" / "mina.korhonen" / f"to-{MAIL}"
+    monkeypatch.setattr(log, "_actor", lambda: {"uid": 7, "login": "mina.korhonen"})
+    monkeypatch.setattr(log.platform, "node", lambda: "of-mina.korhonen")
+    path = folder / f"{SESSION}.jsonl"
+    put(path, user(f"in /home/mina.korhonen/kiln, to {MAIL}"))
+    key = tmp_path / "key"
+    key.write_bytes(b"0123456789abcdef0123456789abcdef")
+    assert in_place(path, "--key", str(key)) == 0
+    state = home / ".state" / "sesstool"
+    kept = b"".join(p.read_bytes() for p in state.rglob("*") if p.is_file())
+    for value in ("mina.korhonen", MAIL):
+        assert value.encode() not in kept
+        assert value.encode().hex().encode() not in kept
+    (line,) = log.read(state)
+    assert line["actor"] == {"uid": 7, "login": ""}
+    assert line["path"].endswith(f"/{SESSION}.jsonl")
+    assert line["after"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_file_that_is_left_alone_is_named_without_values(home, capsys, monkeypatch):
+    project = home / ".claude" / "projects" / "-home-mina-korhonen-kiln"
+    put(project / f"{SESSION}.jsonl", user(MAIL, cwd="/home/mina-korhonen/kiln"))
+    (project / "memory").mkdir()
+    (project / "memory" / "MEMORY.md").write_text(MAIL)
+    monkeypatch.chdir(home)
+    assert run(["redact", ".claude"]) == 1
+    told = capsys.readouterr().err
+    assert "mina-korhonen" not in told
+
+
+def test_names_that_hold_values_are_told_in_place(tmp_path, capsys, monkeypatch):
+    """The agent finds a session by its name; a copy can have another one."""
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path / "all" / f"of-{MAIL}" / "a.jsonl", user(f"write to {MAIL}"))
+    assert in_place("all") == 0
+    told = capsys.readouterr()
+    assert "left alone: values in the name of all/EMAIL-" in told.err
+    assert "next: sesstool redact -o" in told.err
+    assert run(["redact", "--check", "all"]) == 1
+    told_by_check = capsys.readouterr()
+    assert "values in the names of 1 file" in told_by_check.out
+    assert run(["redact", "all"]) == 1
+    preview = capsys.readouterr()
+    assert "next: sesstool redact -o" in preview.err
+    assert "--in-place" not in preview.err
+    for one in (told, told_by_check, preview):
+        assert MAIL not in one.out + one.err
+    assert run(["redact", "-o", "copies", "all"]) == 0
+    (copy,) = (tmp_path / "copies").rglob("*.jsonl")
+    assert run(["redact", "--check", str(copy)]) == 0
+
+
+@pytest.mark.parametrize("name", [".claude", "backup"])
+def test_text_beside_the_sessions_of_a_folder_goes_with_them(tmp_path, name):
+    """What the user named the folder of is theirs to clean; a session alone takes nothing along."""
+    top = tmp_path / name
+    project = top / "projects" / "-srv-kiln"
+    beside = {
+        top / "history.jsonl": json.dumps({"display": MAIL}) + "\n",
+        top / "plans" / "p.md": f"# ask {MAIL}\n",
+        top / "todos" / "other.json": json.dumps([{"content": MAIL}]),
+        top / "paste-cache" / "1.txt": f"{MAIL}\n",
+        project / "memory" / "MEMORY.md": f"- {MAIL}\n",
+    }
+    session = project / f"{SESSION}.jsonl"
+    put(session, user("nothing"))
+    for path, text in beside.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (OLD, OLD))
+    assert in_place(session, "--ignore-live") == 0
+    assert {path: path.read_text() for path in beside} == beside
+    assert run(["redact", "-o", str(tmp_path / "out"), str(top)]) == 0
+    assert in_place(top, "--ignore-live") == 0
+    for folder in (top, tmp_path / "out"):
+        assert not [p for p in folder.rglob("*") if p.is_file() and MAIL in p.read_text()]
+        assert len([p for p in folder.rglob("*") if p.is_file()]) == 6
+
+
+def test_databases_of_codex_are_told_with_what_takes_their_text_away(home, capsys):
+    folder = home / ".codex" / "sessions" / "2026" / "03" / "01"
+    meta = {"id": THREAD, "timestamp": "t", "cwd": "/", "originator": "o", "cli_version": "1"}
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": MAIL}]}
+    put(
+        folder / f"rollout-2026-03-01T06-00-00-{THREAD}.jsonl",
+        {"timestamp": "t", "type": "session_meta", "payload": meta},
+        {"timestamp": "t", "type": "response_item", "payload": item},
+    )
+    (home / ".codex" / "state_5.sqlite").write_bytes(b"")
+    assert in_place(home / ".codex") == 0
+    told = capsys.readouterr().err
+    assert "with Codex closed, delete state_5.sqlite, state_5.sqlite-wal and" in told
+
+
+def test_lines_that_are_encoded_too_often_to_look_at_are_told(tmp_path, capsys):
+    text = "\\%255C&amp;\x1b[m\\x41\\u0041" * 3000
+    report = tmp_path / "report.json"
+    put(tmp_path / "a.jsonl", user("fine"), user(text, 2))
+    assert run(["redact", "--report", str(report), str(tmp_path / "a.jsonl")]) == 0
+    told = capsys.readouterr()
+    assert "P804 information lines encoded too often to look at all of them: 1" in told.out
+    assert "1 line, first line 2, encoded too often" in told.err
+    (deep,) = [
+        x for x in json.loads(report.read_text())["not_inspected"] if "encodings" in x["what"]
+    ]
+    assert deep["count"] == 1
+
+
+def test_a_slash_behind_the_name_of_a_folder_makes_a_folder(session, tmp_path):
+    assert run(["redact", "-o", f"{tmp_path / 'out'}/", str(session)]) == 0
+    assert MAIL not in held(tmp_path / "out" / session.name)
+
+
+def test_what_a_folder_holds_goes_into_a_folder_however_much_it_is(session, tmp_path):
+    assert run(["redact", "-o", str(tmp_path / "out"), str(session.parent)]) == 0
+    assert MAIL not in held(tmp_path / "out" / session.name)
+
+
+def test_an_allow_list_that_names_no_rule_is_refused(session, tmp_path, capsys):
+    allowed = tmp_path / "allow.toml"
+    allowed.write_text('[[allow]]\nrule = "emial"\n')
+    assert run(["redact", "--allow", str(allowed), str(session)]) == 2
+    assert "hint: the nearest is email" in capsys.readouterr().err
+    for rule in ("email", "term", "subject-name", "known-value"):
+        allowed.write_text(f'[[allow]]\nrule = "{rule}"\n')
+        assert run(["redact", "--allow", str(allowed), "--exit-zero", str(session)]) == 0
+
+
+def test_the_rules_of_what_the_user_names_are_listed():
+    found = Names([Term("Kiln")], Subject.of(["Mina Korhonen", MAIL, "minak", "+358401234567"]))
+    rules = {rule.id for _, rule in found._terms} | {form.rule.id for form in found._forms}
+    assert rules == set(NAMED)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "hint"),
+    [
+        (["--key", "none"], 3, "make one: head -c 32"),
+        (["--report", "none/r.json"], 6, "mkdir -p none"),
+        (["--vault", "none/v", "-i", "k", "-o", "c.jsonl"], 6, "mkdir -p none"),
+        (["--vault", "v", "-i", "none", "-o", "c.jsonl"], 3, "make one: head -c 32"),
+    ],
+)
+def test_a_file_that_is_not_there_is_told_with_the_next_step(
+    session, tmp_path, monkeypatch, capsys, options, code, hint
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k").write_bytes(bytes(range(40)))
+    assert run(["redact", *options, str(session)]) == code
+    assert hint in capsys.readouterr().err
+    assert not (tmp_path / "c.jsonl").exists()
+
+
+def test_a_vault_that_is_not_there_is_told_with_the_next_step(session, tmp_path, capsys):
+    key = tmp_path / "k"
+    key.write_bytes(bytes(range(40)))
+    assert run(["unredact", "--vault", str(tmp_path / "v"), "-i", str(key), str(session)]) == 3
+    assert "hint: name the file that was given to redact --vault" in capsys.readouterr().err
+
+
+def test_findings_are_shown_once_with_v(session, capsys):
+    assert run(["redact", "-v", str(session)]) == 1
+    out = capsys.readouterr().out
+    assert out.count("P802") == out.count("P801") == 1
+    assert f"{session.name}:2:" in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("copies", [0, 1])
+def test_a_run_that_is_stopped_says_what_it_wrote(session, tmp_path, number, copies):
+    """And leaves nothing else, nor names an undo that could take nothing back."""
+    put(session.with_name("b.jsonl"), user(MAIL))
+    out = tmp_path / "out"
+    script = f"""
+import itertools, os, signal, sys
+from sesstool.api import publishing
+from sesstool.cli import main
+made, create = itertools.count(), publishing.create
+def stopped(*arguments, **more):
+    if next(made) == {copies}:
+        os.kill(os.getpid(), {int(number)})
+    create(*arguments, **more)
+publishing.create = stopped
+sys.argv = ["sesstool", "redact", "-o", {str(out)!r}, {str(session.parent)!r}]
+main.main()
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 130
+    told = "written: 1 of 2 files, each of them whole" if copies else "nothing was written"
+    assert f"sesstool: interrupted; {told}\n" in done.stderr
+    assert "undo" not in done.stderr
+    assert len([p for p in out.rglob("*") if p.is_file()]) == copies
+
+
+@pytest.mark.parametrize("style", ["tag", "shape", "label"])
+def test_copies_have_no_user_in_their_names_that_only_the_path_names(tmp_path, style):
+    """A folder's name can hold the user's although no session does; none is written over."""
+    top, out = tmp_path / "projects", tmp_path / "out"
+    for name in ("mina", "sara"):
+        put(top / f"-home-{name}-kiln" / f"{SESSION}.jsonl", user("nothing", cwd="/srv"))
+    assert run(["redact", "--style", style, "-o", str(out), str(top)]) == 0
+    copies = [str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()]
+    assert len(copies) == 2
+    assert not [one for one in copies if "mina" in one or "sara" in one]
+    assert run(["redact", "--check", str(out)]) == 0
+
+
+def test_a_name_that_is_no_secret_stays(tmp_path):
+    folder = "-private-var-folders-t5-6tq8cxtj20z035rv8hsnzwvh0000gn-T-capture-uWqiCc"
+    put(tmp_path / "projects" / folder / f"{SESSION}.jsonl", user(f"to {MAIL}"))
+    put(tmp_path / "projects" / "b" / f"{SESSION}.jsonl", user(f"to {MAIL}"))
+    out = tmp_path / "out"
+    assert run(["redact", "-o", str(out), str(tmp_path / "projects")]) == 0
+    assert (out / folder / f"{SESSION}.jsonl").exists()
+
+
+def test_a_link_beside_the_sessions_leads_nowhere_else(tmp_path):
+    """What lies elsewhere is not the folder that was named."""
+    project = tmp_path / "projects" / "a"
+    other = tmp_path / "other.md"
+    other.write_text(MAIL)
+    put(project / f"{SESSION}.jsonl", user(f"to {MAIL}"))
+    (project / "memory").mkdir()
+    (project / "memory" / "link.md").symlink_to(other)
+    (project / "memory" / "dangling.md").symlink_to(tmp_path / "none")
+    assert in_place(tmp_path / "projects", "--ignore-live") == 0
+    assert other.read_text() == MAIL

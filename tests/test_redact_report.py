@@ -391,7 +391,7 @@ def test_findings_are_counted_by_rule(tmp_path, capsys):
         f"next: sesstool redact --write --in-place {path}",
     ]
     _, out, _ = printed(capsys, path, "-v")
-    assert out.count(f"{path}:") == 21
+    assert out.count(f"{path}:") == 20
     assert f"{path}:20:{first + 1}: P802 warning e-mail address" in out
 
 
@@ -459,3 +459,18 @@ def test_more_files_than_may_be_open(tmp_path, capsys):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert code == 1
     assert out.startswith("found: 120 places, 1 value in 120 of 120 files")
+
+
+@pytest.mark.parametrize("vault", [True, False])
+def test_a_vault_is_told_of(session, tmp_path, capsys, vault):
+    """Not where it is: the report is handed on."""
+    (tmp_path / "k").write_bytes(bytes(range(40)))
+    kept = ["--vault", tmp_path / "secret-vault", "-i", tmp_path / "k"] if vault else []
+    reports = [tmp_path / "r.json", tmp_path / "r.html"]
+    told = [option for report in reports for option in ("--report", report)]
+    assert printed(capsys, session, "-o", tmp_path / "out", *kept, *told)[0] == 0
+    content, html = json.loads(reports[0].read_text()), reports[1].read_text()
+    assert content["vault"] is vault
+    assert ("<dt>Vault</dt>" in html) is vault
+    assert any("in a vault" in risk for risk in content["residual_risks"]) is vault
+    assert "secret-vault" not in html + reports[0].read_text()

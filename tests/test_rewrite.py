@@ -1,12 +1,13 @@
 """A line without its values: what changes, what stays, and that it is JSON still."""
 
 import json
+import re
 
 import pytest
 
 from sesstool.formats.registry import by_name
 from sesstool.privacy.rewrite import Rewriter
-from sesstool.privacy.ruleset import Rule
+from sesstool.privacy.ruleset import Rule, expand, shipped
 from sesstool.privacy.scan import Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
 from sesstool.privacy.values import Value, Values
@@ -228,6 +229,60 @@ def test_a_reasoning_item_that_holds_values_says_nothing_any_more():
 
 def test_stand_ins_of_any_length_are_known_again():
     for length in range(1, 60):
-        for value in (b"x" * length, b"gh" + b"p_" + b"y" * length):
-            text = b" " + StandIns(b"k" * 32, "shape").of("TOKEN", value) + b","
+        for kind, value in (
+            ("TOKEN", b"x" * length),
+            ("TOKEN", b"gh" + b"p_" + b"y" * length),
+            ("EMAIL", b"m" * length + b"@b.co"),
+            ("IBAN", b"SE4" + b"5" * length),
+            ("PHONE", b"+4" + b"5" * length),
+        ):
+            text = b" " + StandIns(b"k" * 32, "shape").of(kind, value) + b","
             assert stand_ins(text) == [(1, len(text) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "form"),
+    [
+        ("EMAIL", b"mina.korhonen@kiln-works.fi", rb"REDACTED[0-9a-f]{8}@ex\.invalid"),
+        (
+            "EMAIL",
+            b"mina.korhonen@kiln-works.example.fi",
+            rb"REDACTED[0-9a-f]{8}RED@example\.invalid",
+        ),
+        ("EMAIL", b"m@b.co", rb"REDACTED[0-9a-f]{4}@e\.invalid"),
+        ("IBAN", b"SE4550000000058398257466", rb"XX00REDACTED[0-9a-f]{8}REDA"),
+        ("PHONE", b"+358 40 123 45 67", rb"\+000 \d\d \d{3} \d\d \d\d"),
+        ("PHONE", b"(040) 123-4567", rb"\(000\) 000-0000"),
+        ("CARD", b"4111 1111 1111 1111", rb"0000 0000 0000 0001"),
+        ("CARD", b"4111111111111111", rb"0000000000000001"),
+    ],
+)
+def test_style_shape_keeps_the_form_and_is_nobodys(kind, value, form):
+    """A host that is reserved, a country that is none, a check digit that is wrong."""
+    made = StandIns(b"k" * 32, "shape").of(kind, value)
+    assert re.fullmatch(form, made)
+    if len(value) > 20 or kind != "EMAIL":
+        assert len(made) == len(value)
+    rewriter = Rewriter(None, Scanner(shipped()), StandIns(b"k" * 32, "shape"), share=False)
+    assert rewriter.found(b'{"tel": "' + made + b'", "card": "' + made + b'"}') == []
+
+
+def test_style_shape_tells_one_number_or_address_from_another():
+    drawn = StandIns(b"k" * 32, "shape")
+    for kind, one, other in (
+        ("EMAIL", b"mina@kiln-works.fi", b"anna@kiln-works.fi"),
+        ("PHONE", b"+358401234567", b"+358401234568"),
+    ):
+        assert drawn.of(kind, one) != drawn.of(kind, other)
+        assert drawn.of(kind, one) == drawn.of(kind, one)
+
+
+def test_every_example_of_a_number_or_address_is_redacted_once_in_style_shape():
+    rewriter = Rewriter(None, Scanner(shipped()), StandIns(b"k" * 32, "shape"), share=False)
+    for rule in shipped():
+        if rule.kind in ("EMAIL", "PHONE", "CARD", "IBAN"):
+            for number, example in enumerate(rule.examples):
+                text, _ = expand(example, f"shape {number}")
+                once = rewriter.rewrite(text.encode())
+                assert once.settled
+                assert rewriter.rewrite(once.line).places == []

@@ -62,3 +62,19 @@ def test_values_are_told_once():
     values.learn(Value("PASSWORD", b"tide-Lamp-47", "secret", "again"))
     assert len(values) == 1
     assert json.dumps([v.title for v in values]) == '["made up"]'
+
+
+@pytest.mark.parametrize("number", [2, 40])
+@pytest.mark.parametrize("shift", [0, 1, 2])
+def test_base64_of_values_that_begin_alike_goes(number, shift):
+    """Only the beginning is looked for, and of all values that have it the right one is found."""
+    words = [f"kiln-kiln-kiln-{n:04}-{'x' * (n % 7)}y" for n in range(number)]
+    values = Values()
+    for word in words:
+        values.learn(Value("TOKEN", word.encode(), "secret", word))
+    for word in words:
+        run = base64.b64encode(b"x" * shift + word.encode() + b"tail")
+        (match,) = values.find(b"a: " + run + b" b")
+        assert (match.start, match.end, match.rule.title) == (3, 3 + len(run), word)
+    other = base64.b64encode(b"x" * shift + b"kiln-kiln-kiln-none")
+    assert values.find(b"a: " + other) == []

@@ -7,7 +7,7 @@ Reading functions never write. `apply` and `undo` are the only doors to the disk
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -221,11 +221,13 @@ def apply(
     ignore_live: bool = False,
     keep_undo: bool = True,
     state: Path | None = None,
+    shown: Callable[[str], str] | None = None,
 ) -> list[Applied]:
     """Do what a plan says, file by file. Raises StalePlanError, LiveSessionError, WriteError.
 
     Files that are in use, or are not those that the plan was made for, are looked for before
     the first is changed. A plan that was broken off between two files is done to the others.
+    `shown` says what the audit log is told of a path, where no undo is kept.
     """
     folder = state or state_folder()
     files = [file for file in plan.files if not transact.is_applied(file, folder)] or plan.files
@@ -246,6 +248,7 @@ def apply(
             recent_seconds=recent(file.path),
             keep_undo=keep_undo,
             writer=writer,
+            shown=shown,
         )
         for file in files
     ]

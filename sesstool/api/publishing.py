@@ -5,7 +5,7 @@ What leads back goes into a vault first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,12 +73,15 @@ def _published(
     redaction: Redaction, folder: Path | None, force: bool, ignore_live: bool, state: Path
 ) -> Iterator[Applied]:
     lefts: list[tuple[Path, Left]] = []
+    # Where a file stands on the disk holds a user's name, and the log is not for values.
+    shown = redaction.redactor.shown if redaction.redactor else str
     for file in _followers_first(redaction.files):
         sha256 = file.before.sha256 if file.before else ""
         if folder is not None:
             target = folder / file.name
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             create(target, _on_disk(file), force=force)
+            redaction.published.append(target)
         elif file.changed and isinstance(file.path, Path) and file.before is not None:
             applied = transact.rewrite_file(
                 file.path,
@@ -90,7 +93,9 @@ def _published(
                 ignore_live=ignore_live,
                 recent_seconds=api.recent(file.path),
                 writer=api.writer,
+                shown=shown,
             )
+            redaction.published.append(applied.path)
             sha256 = applied.sha256
             yield applied
             assert file.result is not None
@@ -102,6 +107,7 @@ def _published(
                 command="redact",
                 ignore_live=ignore_live,
                 state=state,
+                shown=shown,
             )
         if folder is None and redaction.earlier and (left := _left(file, sha256)):
             lefts.append((Path(file.path), left))
@@ -117,10 +123,12 @@ def follow(
     command: str,
     ignore_live: bool,
     state: Path,
+    shown: Callable[[str], str] | None = None,
 ) -> list[Applied]:
     """Have the files that refer to bytes of a file refer to where these lie now.
 
-    `lines` are those that it had, each with what came in its place. Raises as `publish` does.
+    `lines` are those that it had, each with what came in its place. `shown` is as in `api.apply`.
+    Raises as `publish` does.
     """
     dependents = list(form.dependents(path)) if form else []
     if not dependents:
@@ -135,7 +143,9 @@ def follow(
         if (edits := list(one.edits(moved)))
     ]
     plan = Plan(tuple(plans), datetime.now(UTC).isoformat(timespec="seconds"), __version__)
-    return api.apply(plan, command=command, ignore_live=ignore_live, keep_undo=False, state=state)
+    return api.apply(
+        plan, command=command, ignore_live=ignore_live, keep_undo=False, state=state, shown=shown
+    )
 
 
 def _on_disk(file: Redacted) -> Iterator[bytes]:

@@ -27,11 +27,13 @@ from sesstool.errors import (
 from sesstool.findings import Finding
 from sesstool.formats.base import Format, SideFile
 from sesstool.model.session import open_session
-from sesstool.privacy import ruleset
+from sesstool.privacy import allow, ruleset
 from sesstool.privacy.earlier import Earlier, Left
+from sesstool.privacy.names import RULES as NAMED
 from sesstool.privacy.redactor import Choice, Redactor, Spot, Summary, Text, chosen
 from sesstool.privacy.standin import StandIns
 from sesstool.privacy.tally import Spotted, Tally, length_class
+from sesstool.privacy.values import KNOWN
 from sesstool.privacy.verify import verify
 from sesstool.records.source import (
     Continued,
@@ -47,6 +49,7 @@ Told = Callable[["Redacted", Finding], None]
 _WHOLE = 64 << 20
 # One address leads to a name, that to another address; nobody has many links of that kind.
 _ROUNDS = 8
+_ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".md", ".txt")
 
 
 @dataclass(slots=True)
@@ -83,7 +86,8 @@ class Redaction:
 
     `values` counts the different values that were found in the set. `rules` is how many rules
     looked for them, `digest` the name of that set of rules. `keyed` says whether stand-ins are
-    the same in other runs with the key.
+    the same in other runs with the key. `given` are the paths that the user named. `published`
+    are the files, or copies, that are written.
     """
 
     choice: Choice
@@ -95,7 +99,13 @@ class Redaction:
     stand_ins: StandIns = field(default_factory=StandIns)
     redactor: Redactor | None = None
     earlier: Earlier | None = None
+    given: list[str] = field(default_factory=list)
+    published: list[Path] = field(default_factory=list)
     stack: ExitStack = field(default_factory=ExitStack)
+
+    def shown(self, path: Path) -> str:
+        """A path for messages, without values but for what the user gave."""
+        return self.redactor.shown(str(path), _shared(path, self.given)) if self.redactor else ""
 
     def __enter__(self) -> Self:
         """Close all on leaving the block."""
@@ -128,13 +138,15 @@ def redact(
     paths = list(paths)
     shipped = ruleset.shipped()
     redaction = Redaction(choice, [], digest=ruleset.digest(shipped), keyed=bool(key))
+    allow.check(choice.allow, (*(rule.id for rule in shipped), *NAMED, KNOWN))
     redaction.stand_ins = StandIns(key, choice.style, keep=keep)
     # Values in lines that were left alone, and names of the subject, are learnt from all lines.
     if resume is not None and key and choice.unreadable == "text" and not choice.subject:
         made_with = (__version__, redaction.digest, repr((choice, choice.terms)), format_name)
         redaction.earlier = Earlier(resume, key, *made_with)
     with ExitStack() as stack:
-        items = list(_set(paths, format_name))
+        redaction.given = [str(path) for path in given or paths]
+        items = list(_set(paths, format_name, redaction.given))
         _allow_open(2 * len(items))
         redaction.files = [_opened(i, stack, format_name, redaction.earlier) for i in items]
         redaction.redactor = redactor = Redactor(shipped, redaction.stand_ins, choice, key)
@@ -149,7 +161,7 @@ def redact(
                 file.text, file.left = replace(file.text, start=0, number=1), None
                 redactor.learn(file.text)
             redactor.settle()
-        _name(redaction.files, redactor, [str(path) for path in given or paths])
+        _name(redaction)
         with naming(redaction.files):
             for file in redaction.files:
                 told_here = partial(_tell, told, redactor, file)
@@ -166,11 +178,18 @@ def redact(
     return redaction
 
 
-def copies(file: Redacted) -> Iterator[SideFile]:
+def copies(redaction: Redaction, file: Redacted) -> Iterator[SideFile]:
     """Files in which the agent has what a session holds as well, and which are left alone."""
     if file.text.form is not None and isinstance(file.path, Path):
         yield from file.text.form.drawn(file.path)
-        yield from file.text.form.others(file.path)
+        for side in file.text.form.others(file.path):
+            if not _is_given(side.path, redaction.given):
+                yield side
+
+
+def _is_given(path: Path, given: Iterable[str]) -> bool:
+    """Whether a path lies in a folder that the user named."""
+    return any(Path(name).absolute() in path.absolute().parents for name in given)
 
 
 def _taught(redaction: Redaction, file: Redacted, redactor: Redactor) -> bool:
@@ -183,27 +202,41 @@ def _taught(redaction: Redaction, file: Redacted, redactor: Redactor) -> bool:
     return bool(new) and redactor.holds(file.text, new, min(since[value] for value in new))
 
 
-def _set(paths: Iterable[Path | str], format_name: str) -> Iterator[tuple[Path | str, bool]]:
+def _set(
+    paths: Iterable[Path | str], format_name: str, given: list[str]
+) -> Iterator[tuple[Path | str, bool]]:
     """Each session once, with the files that belong to it; the flag says whether it is one."""
     seen: set[Path | str] = set()
     for path in paths:
-        if path in seen:
+        if not isinstance(path, Path):
+            if path not in seen:
+                yield path, True
+            seen.add(path)
             continue
-        seen.add(path)
+        if path.absolute() in seen:
+            continue
+        seen.add(path.absolute())
         yield path, True
-        if isinstance(path, Path):
-            for part in _parts(path, format_name):
-                if part not in seen:
-                    seen.add(part)
-                    yield part, part.name.endswith(".jsonl")
+        for part in _parts(path, format_name, given):
+            if part.absolute() not in seen:
+                seen.add(part.absolute())
+                yield part, part.name.endswith(".jsonl")
 
 
-def _parts(path: Path, format_name: str) -> Iterable[Path]:
+def _parts(path: Path, format_name: str, given: list[str]) -> Iterable[Path]:
+    """The other files of a session, and those of its agent that the user named the folder of."""
     with open_source(path) as source:
         try:
-            return list(open_session(source, format_name).format.parts(path)) if source.size else ()
+            form = open_session(source, format_name).format if source.size else None
         except NotASessionError:
-            return ()  # it is redacted as text
+            form = None  # it is redacted as text
+    if form is None:
+        return
+    yield from form.parts(path)
+    for side in form.others(path):
+        if _is_given(side.path, given):
+            inside = sorted(side.path.rglob("*")) if side.path.is_dir() else [side.path]
+            yield from (one for one in inside if one.is_file() and not one.is_symlink())
 
 
 def _opened(
@@ -299,16 +332,21 @@ def about(file: Redacted) -> Iterator[Finding]:
         yield rules.thinking(where, summary.thinking)
     if summary.open_turn:
         yield rules.open_turn(where, summary.open_turn)
+    if summary.bounded:
+        yield rules.bounded(where, summary.bounded, summary.first_bounded)
     if summary.blobs:
         yield rules.not_inspected(where, summary.blobs, dropped=bool(summary.dropped))
 
 
-def _name(files: list[Redacted], redactor: Redactor, given: list[str]) -> None:
+def _name(redaction: Redaction) -> None:
     """Say how files are called in messages and reports, and where copies go.
 
     Both lie as the files do below the folder that holds them all.
     """
+    files, redactor = redaction.files, redaction.redactor
+    assert redactor is not None
     paths = [file.path.absolute() for file in files if isinstance(file.path, Path)]
+    taken: set[Path] = set()
     base = Path(commonpath([path.parent for path in paths])) if paths else Path()
     for file in files:
         if not isinstance(file.path, Path):
@@ -317,10 +355,23 @@ def _name(files: list[Redacted], redactor: Redactor, given: list[str]) -> None:
         path = file.path.absolute()
         below = path.relative_to(base)
         file.below = below
-        file.name = Path(*(redactor.name(part) for part in below.parts))
-        file.shown = redactor.shown(str(file.path), _shared(file.path, given))
+        file.shown = redaction.shown(file.path)
         whole = len(os.fsencode(base)) + (base != Path(base.anchor))
         file.reported = os.fsdecode(os.fsencode(redactor.shown(str(path), whole))[whole:])
+        # An address reaches as far as a name does that begins with one.
+        ending = next((end for end in _ENDINGS if below.name.endswith(end)), "")
+        file.reported = file.reported.removesuffix(ending) + ending
+        file.name = _another(Path(file.reported), taken)
+        taken.add(file.name)
+
+
+def _another(name: Path, taken: set[Path]) -> Path:
+    """A name for a copy that no other copy has: stand-ins can make two of them alike."""
+    number, parts = 2, name
+    while name in taken:
+        name = parts.with_name(f"{parts.stem}-{number}{parts.suffix}")
+        number += 1
+    return name
 
 
 def _shared(path: Path, given: list[str]) -> int:

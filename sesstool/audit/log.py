@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from typing import Any
 from sesstool import __version__
 from sesstool.errors import InputError, WriteError
 
+Shown = Callable[[str], str]
 NAME = "audit.jsonl"
 _WAIT = 5.0
 # More than two of the longest lines: a path and a set of rule codes bound a line.
@@ -50,13 +51,14 @@ def ready(state: Path) -> None:
         os.close(_opened(path))
 
 
-def append(state: Path, change: Change) -> None:
+def append(state: Path, change: Change, shown: Shown | None = None) -> None:
     """Add one line for a change, and return when it is on disk.
 
-    Raises WriteError, which leaves the log as it was.
+    `shown` takes out of a path or a name what the log must not hold; then the account is told by
+    its number alone. Raises WriteError, which leaves the log as it was.
     """
     with _held(state) as path:
-        _append(path, change)
+        _append(path, change, shown)
 
 
 @contextmanager
@@ -109,7 +111,7 @@ def verify(state: Path) -> list[str]:
     return problems
 
 
-def _append(path: Path, change: Change) -> None:
+def _append(path: Path, change: Change, shown: Shown | None) -> None:
     """Write the line that continues the chain. The caller holds the lock."""
     descriptor = _opened(path)
     try:
@@ -120,7 +122,7 @@ def _append(path: Path, change: Change) -> None:
             # A power cut tore this line before anybody was told of it, so it counts for nothing.
             size -= len(tail.pop())
             os.ftruncate(descriptor, size)
-        line = _line(change, tail)
+        line = _line(change, tail, shown)
         try:
             _write(descriptor, line)
         except OSError:
@@ -148,16 +150,19 @@ def _write(descriptor: int, line: bytes) -> None:
     os.fsync(descriptor)
 
 
-def _line(change: Change, tail: list[bytes]) -> bytes:
+def _line(change: Change, tail: list[bytes], shown: Shown | None) -> bytes:
+    actor, host, path = _actor(), platform.node(), change.path
+    if shown is not None:
+        actor, host, path = actor | {"login": ""}, shown(host), shown(path)
     whole = [value for line in tail if (value := _decoded(line)) is not None]
     value = {
         "seq": whole[-1]["seq"] + 1 if whole else 1,
         "time": datetime.now(UTC).isoformat(),
-        "actor": _actor(),
-        "host": platform.node(),
+        "actor": actor,
+        "host": host,
         "version": __version__,
         "action": change.action,
-        "path": change.path,
+        "path": path,
         "before": change.before,
         "after": change.after,
         "findings": sorted(set(change.findings)),

@@ -76,15 +76,22 @@ def frozen(where: Where, title: str, **labels: str) -> Finding:
 def not_inspected(where: Where, count: int, *, dropped: bool) -> Finding:
     """The session holds what cannot be looked into.
 
-    Finds: Signatures and ciphertext of the provider, pictures and documents in base64.
+    Finds: Signatures and ciphertext of the provider, pictures and documents in base64; lines that
+        hold encodings inside of encodings, more than are undone.
     Matters: A thinking block's signature holds the whole thought, encrypted for the provider.
     Example: `"signature":"EqH4…"`
     Repair: `--profile share` drops them all; `--profile resume` keeps them, for the session
-        does not resume without.
+        does not resume without. Look at lines that are encoded very often by eye.
     Seen: Every session with thinking or pictures.
     """
     what = "dropped" if dropped else "kept, and cannot be inspected"
     return _finding("P804", where, f"opaque fields {what}: {count}", None)
+
+
+def bounded(where: Where, count: int, line: int) -> Finding:
+    """See `not_inspected`; of these lines the first is `line`."""
+    what = f"lines encoded too often to look at all of them: {count}, the first is line {line}"
+    return _finding("P804", where, what, None)
 
 
 @rule("P805", "unreadable-line", Severity.WARNING)

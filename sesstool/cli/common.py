@@ -23,6 +23,7 @@ Command = Callable[P, int | None]
 _WORST_FIRST = (70, 6, 5, 4, 3, 2, 1, 0)
 _PROGRESS_AFTER = 0.5
 _SETTINGS = "sesstool.settings"
+_TO_FOLDER = "sesstool.to_folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Common:
     """The options that every command accepts.
 
     `verbosity` is 1 plus each -v, less each -q. `output` is the file for the result, None
-    for stdout.
+    for stdout; `to_folder` says that it was given with a slash at the end.
     """
 
     verbosity: int
@@ -41,6 +42,7 @@ class Common:
     isolated: bool
     no_input: bool
     no_progress: bool
+    to_folder: bool = False
 
     def note(self, text: str) -> None:
         """Tell one line to the person who watches, unless they asked for quiet."""
@@ -55,6 +57,16 @@ class Common:
         """Show the progress over so many bytes, where somebody watches."""
         watched = sys.stderr.isatty() and "CI" not in os.environ
         return Progress(total, label, shown=watched and not self.no_progress and self.verbosity > 0)
+
+
+class Output(click.Path):
+    """A path; that it ends with a slash, which no Path shows, is kept in the context."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take a path as it is."""
+        if ctx is not None:
+            ctx.meta[_TO_FOLDER] = os.fspath(value).endswith((os.sep, "/"))
+        return super().convert(value, param, ctx)
 
 
 class Codes(click.ParamType[tuple[str, ...]]):
@@ -96,7 +108,9 @@ def common(
         def command(*args: P.args, **kwargs: P.kwargs) -> int | None:
             taken: dict[str, Any] = {name: kwargs.pop(name) for name in _NAMES}
             verbosity = 1 + taken.pop("verbose") - taken.pop("quiet")
-            return function(Common(verbosity=verbosity, **taken), *args, **kwargs)
+            to_folder = click.get_current_context().meta.get(_TO_FOLDER, False)
+            shared = Common(verbosity=verbosity, to_folder=to_folder, **taken)
+            return function(shared, *args, **kwargs)
 
         result: Command[P] = command
         for option in reversed(_options(choices)):
@@ -134,7 +148,12 @@ def _options(formats: tuple[str, ...]) -> list[Callable[[Any], Any]]:
             show_default=True,
             help="How the result is shown.",
         ),
-        click.option("-o", "--output", type=file, help="Where the result goes; - is stdout."),
+        click.option(
+            "-o",
+            "--output",
+            type=Output(path_type=Path),
+            help="Where the result goes; - is stdout.",
+        ),
         click.option(
             "--config",
             type=file,

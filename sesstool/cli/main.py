@@ -7,7 +7,9 @@ the same reason the imports that few runs need stand in the functions that need 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import time
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -133,11 +135,13 @@ def cli(ctx: click.Context) -> None:
 def main() -> NoReturn:
     """Run the command line that the process was given, and exit."""
     _open_streams()
+    signal.signal(signal.SIGTERM, _terminated)
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; returns its exit code. Every error is shown here."""
+    since = time.time()
     try:
         code = _invoke(list(arguments))
         sys.stdout.flush()
@@ -146,10 +150,8 @@ def run(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("sesstool: interrupted; no session is half written", err=True)
-        click.echo("sesstool: hint: sesstool undo --list shows what was written", err=True)
-        return 130
+    except (KeyboardInterrupt, click.Abort) as error:
+        return _interrupted(error, since)
     except BrokenPipeError:
         _close_stdout()
         return 141
@@ -195,6 +197,23 @@ def _fail(error: SesstoolError) -> int:
     if error.hint:
         click.echo(f"sesstool: hint: {safe(error.hint)}", err=True)
     return error.exit_code
+
+
+def _interrupted(error: BaseException, since: float) -> int:
+    """Say how things stand, and name undo where something was written that it can take back."""
+    from sesstool.records.undo import state_folder  # noqa: PLC0415 - start-up time
+
+    told = "; ".join(getattr(error, "__notes__", ())) or "no session is half written"
+    click.echo(f"sesstool: interrupted; {told}", err=True)
+    kept = (state_folder() / "undo").glob("*/entry.json")
+    if any(entry.stat().st_mtime > since - 1 for entry in kept):
+        click.echo("sesstool: hint: sesstool undo --list shows what was written", err=True)
+    return 130
+
+
+def _terminated(number: int, frame: object) -> NoReturn:  # noqa: ARG001 - as a handler is called
+    """End as Ctrl-C does: what was begun is taken back, and what was done is told."""
+    raise KeyboardInterrupt
 
 
 def _bug(error: Exception, *, verbose: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,11 +20,13 @@ from sesstool.cli.streams import found, piped
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError, WriteError
 from sesstool.privacy import allow as allow_list
-from sesstool.privacy.names import load_terms
+from sesstool.privacy.names import load_subject, load_terms
 from sesstool.privacy.standin import load_key
 from sesstool.records.undo import state_folder
 from sesstool.records.write import create, real_path
 from sesstool.report import REPORTERS
+from sesstool.report.base import count
+from sesstool.text import quoted
 
 _PROFILES = {
     "resume": "opaque fields stay, signed thinking with values goes whole; the session resumes",
@@ -74,7 +76,13 @@ _FOR_PEOPLE = ("text", "concise")
     metavar="VALUE",
     allow_from_autoenv=False,
     help="One person to take out, by name, e-mail, user name or phone number, with all that is "
-    "linked to it; give it once for each value that is theirs.",
+    "linked to it; give it once for each value that is theirs. Others on this machine can see it "
+    "in the list of processes, and the shell keeps it: --subject-file is safer.",
+)
+@click.option(
+    "--subject-file",
+    type=click.Path(path_type=Path),
+    help="A file with such values, one a line; - reads them from standard input.",
 )
 @click.option("--only-subject", is_flag=True, help="Take out the subject, and terms, alone.")
 @click.option(
@@ -122,6 +130,7 @@ def command(
     key: Path | None,
     terms: Path | None,
     subject: tuple[str, ...],
+    subject_file: Path | None,
     only_subject: bool,
     allow: Path | None,
     fingerprint: bool,
@@ -150,6 +159,7 @@ def command(
     secret_key = load_key(key) if key else b""
     if fingerprint:
         return _print_entries(paths, secret_key)
+    subject += _subject(subject_file, paths) if subject_file else ()
     if only_subject and not subject:
         raise UsageError("--only-subject is of no use without --subject", hint="name the person")
     _refuse(shared, paths, write=write, in_place=in_place, dry_run=dry_run, check=check)
@@ -172,6 +182,7 @@ def command(
     keep_in = None
     if vault is not None and (write or shared.output is not None):
         _refuse_shared(vault, shared, force=force)
+        _refuse_nowhere(vault)
         keep_in = (vault, secret(shared, vault, identity, passphrase_fd))
     if write and not yes:
         _ask(shared)
@@ -187,6 +198,7 @@ def command(
         _line(heading)
     with (
         Spool() as spool,
+        _stopped("it"),
         api.redact(
             targets,
             choice,
@@ -197,6 +209,7 @@ def command(
             keep=keep_in is not None,
             resume=state_folder() if write and not reports else None,
         ) as redaction,
+        _stopped(count(len(redaction.files), "file"), redaction.published),
     ):
         if poured and len(redaction.files) > 1:
             raise UsageError("-o - takes one file, and these are several", hint="name a folder")
@@ -205,7 +218,7 @@ def command(
         elif not poured:
             shown(shared, redaction, spool)
         done = "in place" if write else "copies" if shared.output is not None else "preview"
-        with _reported(redaction, done, reports, force=force):
+        with _reported(redaction, done, reports, force=force, vault=keep_in is not None):
             if poured:
                 poured_out(redaction)
             elif shared.output is not None:
@@ -219,6 +232,19 @@ def command(
         if not write and shared.output is None and any(map(something, redaction.files)):
             codes.append(0 if exit_zero else 1)
     return worst(codes)
+
+
+@contextmanager
+def _stopped(what: str, published: Sequence[Path] = ()) -> Iterator[None]:
+    """Have an interruption say what was written until then, of `what`."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if published:
+            error.add_note(f"written: {len(published)} of {what}, each of them whole")
+        elif not getattr(error, "__notes__", None):
+            error.add_note("nothing was written")
+        raise
 
 
 def _lists(shared: Common) -> bool:
@@ -253,6 +279,14 @@ def _refuse(
         )
     if write and "-" in paths:
         raise UsageError("standard input cannot be redacted in place", hint="use -o FILE")
+
+
+def _subject(path: Path, paths: tuple[str, ...]) -> tuple[str, ...]:
+    if str(path) == "-" and (not paths or "-" in paths):
+        raise UsageError(
+            "standard input cannot be both the subject and a session", hint="give a path"
+        )
+    return load_subject(path)
 
 
 def _allowed(path: Path, key: bytes) -> tuple[allow_list.Entry, ...]:
@@ -321,11 +355,22 @@ def _refuse_reports(reports: tuple[Path, ...], *, force: bool) -> None:
                 f"cannot write {report}: it exists already",
                 hint="choose another name, or add --force",
             )
+        _refuse_nowhere(report)
+
+
+def _refuse_nowhere(path: Path) -> None:
+    """Refuse a file to be made in a folder that is not there."""
+    folder = real_path(path).parent
+    if not folder.is_dir():
+        raise WriteError(
+            f"cannot write {path}: there is no folder {path.parent}",
+            hint=f"mkdir -p {quoted(path.parent)}",
+        )
 
 
 @contextmanager
 def _reported(
-    redaction: api.Redaction, done: str, reports: tuple[Path, ...], *, force: bool
+    redaction: api.Redaction, done: str, reports: tuple[Path, ...], *, force: bool, vault: bool
 ) -> Iterator[None]:
     """Write the reports, and take them back where what they tell of then fails.
 
@@ -336,7 +381,7 @@ def _reported(
     written: list[Path] = []
     try:
         if reports:
-            content = document(redaction, done)
+            content = document(redaction, done, vault=vault)
         for report in reports:
             html = report.suffix.lower() == ".html"
             text = page(content) if html else json.dumps(content, indent=1) + "\n"

@@ -37,11 +37,10 @@ def shown(shared: Common, redaction: api.Redaction, spool: Spool) -> None:
     """The findings of each file, in the format that was asked for."""
     totals = Totals()
     output = Output(out_stream(), shared.note, RULES, shared.colored(sys.stdout))
-    if shared.output_format == "text":
+    if shared.output_format == "text" and shared.verbosity < 2:
         for file in redaction.files:
-            show(output, file, list(api.about(file)), places=shared.verbosity > 1)
-        if shared.verbosity < 2:
-            return
+            show(output, file, list(api.about(file)))
+        return
     name = "concise" if shared.output_format == "text" else shared.output_format
     reporter = REPORTERS[name](output)
     for file in redaction.files:
@@ -65,7 +64,7 @@ def copied(
     assert shared.output is not None
     target = shared.output
     inputs = {real_path(file.path) for file in redaction.files if isinstance(file.path, Path)}
-    if len(redaction.files) == 1 and not target.is_dir():
+    if not _is_folder(shared, redaction):
         redaction.files[0].name = Path(target.name)
         target = target.parent
     if any(real_path(target / file.name) in inputs for file in redaction.files):
@@ -76,6 +75,13 @@ def copied(
     publish(redaction, target, force=force, keep_in=keep_in)
     for file in redaction.files:
         shared.note(f"written: {target / file.name}")
+
+
+def _is_folder(shared: Common, redaction: api.Redaction) -> bool:
+    """Whether what -o names is a folder: it is one, or for several files, or is called so."""
+    assert shared.output is not None
+    several = len(redaction.files) > 1 or any(Path(name).is_dir() for name in redaction.given)
+    return several or shared.output.is_dir() or shared.to_folder
 
 
 def poured_out(redaction: api.Redaction) -> None:
@@ -92,22 +98,45 @@ def verdict(redaction: api.Redaction) -> str:
     values = count(redaction.values, "value")
     holding = sum(map(something, redaction.files))
     told = f"{count(places, 'place')}, {values} in {holding} of {files}" if places else files
+    if named := sum(map(_is_named, redaction.files)):
+        told += f", values in the names of {count(named, 'file')}"
     found_ = "found" if holding else "nothing found"
     return f"{found_}: {told}, profile {redaction.choice.profile}"
 
 
 def _alone(shared: Common, redaction: api.Redaction) -> None:
-    """Tell of what holds the same and is left alone: other files, and names of these."""
+    """Tell of other files that hold the same and are left alone."""
     taken = {file.path for file in redaction.files}
-    sides = (side for file in redaction.files for side in api.copies(file))
-    others = {side.path: side.fate for side in sides if side.path not in taken}
-    for path in list(others)[:_SOME]:
-        shared.note(f"left alone: {path}: {others[path]}")
+    sides = (side for file in redaction.files for side in api.copies(redaction, file))
+    others = {side.path: side for side in sides if side.path not in taken}
+    for path, side in list(others.items())[:_SOME]:
+        erase = f"; {side.erase}" if side.erase else ""
+        shared.note(f"left alone: {redaction.shown(path)}: {side.fate}{erase}")
     if len(others) > _SOME:
         shared.note(f"left alone: {len(others) - _SOME} more; --report lists them")
-    named = sum(map(_is_named, redaction.files))
-    if named and shared.output is None:
-        shared.note(f"left alone: values in the names of {count(named, 'file')}; copies lose them")
+
+
+def _named(shared: Common, redaction: api.Redaction) -> None:
+    """Tell which files have values in their names, with stand-ins for these.
+
+    In place they stay: the agent finds a session by its name, and its project by the folder's.
+    """
+    named = [file.shown for file in redaction.files if _is_named(file)]
+    for name in named[:_SOME]:
+        shared.note(f"left alone: values in the name of {name}; copies lose them")
+    if len(named) > _SOME:
+        shared.note(f"left alone: values in the names of {len(named) - _SOME} more")
+
+
+def _bounded(shared: Common, redaction: api.Redaction) -> None:
+    """Tell of lines of which not all was looked at."""
+    for file in redaction.files:
+        if file.summary.bounded:
+            shared.note(
+                f"{file.shown}: {count(file.summary.bounded, 'line')}, first line "
+                f"{file.summary.first_bounded}, encoded too often to look at all of it: see what "
+                "it holds, and do not hand the file on unseen"
+            )
 
 
 def said(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[str, ...]) -> None:
@@ -116,15 +145,18 @@ def said(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[
     kept = sum(sum(file.summary.kept.values()) for file in redaction.files)
     done = "replaced" if write or shared.output else "to replace"
     files = sum(file.changed for file in redaction.files)
+    to_copies = shared.output is not None
+    named = not to_copies and any(map(_is_named, redaction.files))
+    _bounded(shared, redaction)
     if not places and not kept:
         shared.note(f"{count(len(redaction.files), 'file')}: nothing found")
-        return
-    _alone(shared, redaction)
-    values = count(redaction.values, "value")
-    shared.note(f"{count(places, 'place')} {done} in {count(files, 'file')}; {values}")
+    else:
+        _alone(shared, redaction)
+        values = count(redaction.values, "value")
+        shared.note(f"{count(places, 'place')} {done} in {count(files, 'file')}; {values}")
     if kept:
         shared.note(f"{count(kept, 'place')} kept, in fields that must stay: see P803")
-    if write:
+    if write and places:
         shared.note("no plain copy is kept; revoke secrets that were in the sessions")
         for file in redaction.files:
             if file.text.start:
@@ -132,10 +164,16 @@ def said(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[
                     f"{file.shown}: looked at from line {file.text.number} on; what stands before "
                     "was redacted earlier"
                 )
-    elif shared.output is None and "-" in (paths or ("-",)):
+    if named:
+        _named(shared, redaction)
+    if to_copies or not (places or kept or named):
+        return
+    names = " ".join(quoted(path) for path in paths)
+    several = len(redaction.files) > 1 or any(Path(path).is_dir() for path in paths)
+    target = "FOLDER" if several else "FILE"
+    if "-" in (paths or ("-",)):
         shared.note("next: sesstool redact -o FILE, with the same input")
-    elif shared.output is None:
-        names = " ".join(quoted(path) for path in paths)
-        target = "FILE" if len(redaction.files) == 1 else "FOLDER"
+    elif named or not write:
         shared.note(f"next: sesstool redact -o {target} {names}")
+    if not write and (places or kept) and "-" not in (paths or ("-",)):
         shared.note(f"next: sesstool redact --write --in-place {names}")

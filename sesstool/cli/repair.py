@@ -136,7 +136,7 @@ def _copy(shared: Common, repair: api.Repair, *, force: bool, several: bool) -> 
         out_stream().writelines(api.repaired(repair))
         return
     target = shared.output
-    if several:
+    if several or shared.to_folder:
         target.mkdir(parents=True, exist_ok=True)
         target = target / Path(repair.path).name
     api.write_copy(repair, target, force=force)

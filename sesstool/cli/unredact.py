@@ -68,7 +68,7 @@ def command(
                 targets += api.find([name], opened)
             except SesstoolError as error:
                 codes.append(tell(shared, error))
-        several = len(targets) > 1
+        several = len(targets) > 1 or shared.to_folder
         late: dict[Path, SesstoolError] = {}
         while targets:
             for path in targets:

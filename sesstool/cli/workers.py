@@ -68,6 +68,7 @@ def spread(
 
 
 def _begin() -> None:
-    # Ctrl-C comes to all processes: these end without a word.
+    # Ctrl-C comes to all processes: these end without a word, and when they are told to.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     lean_heap()

@@ -131,10 +131,14 @@ class Field(Enum):
 
 
 class SideFile(NamedTuple):
-    """A file that an agent draws from a session; `fate` is what a change of the session means."""
+    """A file that an agent draws from a session; `fate` is what a change of the session means.
+
+    `erase` is what a person does to be rid of what it holds, "" where it is plain text.
+    """
 
     path: Path
     fate: str
+    erase: str = ""
 
 
 class Score(NamedTuple):
@@ -276,7 +280,10 @@ class Format(ABC):
         return ()
 
     def others(self, path: Path) -> Iterable[SideFile]:
-        """The agent's files that repeat what this and other sessions hold, such as a history."""
+        """The agent's text files that repeat what this and other sessions hold, or folders of such.
+
+        A history of prompts is one.
+        """
         return ()
 
     def parts(self, path: Path) -> Iterable[Path]:

@@ -238,7 +238,7 @@ class ClaudeCode(Format):
 
     def others(self, path: Path) -> Iterable[SideFile]:
         """See `Format.others`."""
-        home = self.home(path)
+        home = self.home(path) or _like_home(path)
         if home is not None:
             yield from present(
                 home,
@@ -246,6 +246,7 @@ class ClaudeCode(Format):
                     "history.jsonl": "the prompts of all sessions",
                     "paste-cache": "what was pasted into prompts",
                     "plans": "the plans that were made",
+                    "todos": "the lists of what was to be done",
                 },
             )
         notes = {"memory": "what the agent keeps in mind of the project"}
@@ -276,6 +277,12 @@ class ClaudeCode(Format):
         2.0 makes the file before it has anything to write, for sessions and subagents alike.
         """
         return path.name.startswith("agent-") or bool(_UUID_NAME.fullmatch(path.name))
+
+
+def _like_home(path: Path) -> Path | None:
+    """A copy of the agent's home folder, by what lies in it, that a path lies in."""
+    folders = (f.parent for f in path.absolute().parents if f.name == "projects")
+    return next((f for f in folders if (f / "history.jsonl").is_file()), None)
 
 
 def _is_ours(value: dict[str, Any]) -> bool:

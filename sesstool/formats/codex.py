@@ -64,6 +64,7 @@ _ENVELOPE_TYPES = frozenset(
         "inter_agent_communication_metadata",
     ]
 )
+_ERASE = "with Codex closed, delete {0}, {0}-wal and {0}-shm: it makes them anew"
 _FILE_ID = re.compile(r"rollout-.*?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl")
 
 
@@ -198,7 +199,8 @@ class Codex(Format):
         if home is not None:
             for name in ("state_*.sqlite", "thread_history_*.sqlite"):
                 for database in sorted(home.glob(name)):
-                    yield SideFile(database, "Codex resumes from the rollout, not from there")
+                    fate = "Codex resumes from the rollout, not from there"
+                    yield SideFile(database, fate, _ERASE.format(database.name))
 
     def others(self, path: Path) -> Iterable[SideFile]:
         """See `Format.others`."""

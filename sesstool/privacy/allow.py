@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import Any
@@ -36,6 +37,20 @@ def load(path: Path) -> tuple[Entry, ...]:
     """The entries of a file. Raises InputError and UsageError."""
     tables = load_toml(read_text(path, "allow list"), path).get("allow", [])
     return tuple(_entry(table, f"entry {n} of {path}") for n, table in enumerate(tables, start=1))
+
+
+def check(entries: Iterable[Entry], rules: Iterable[str]) -> None:
+    """Raise UsageError where an entry names none of these rules: it would allow nothing."""
+    known = set(rules)
+    for entry in entries:
+        if entry.rule and entry.rule not in known:
+            near = get_close_matches(entry.rule, known, 1)
+            raise UsageError(
+                f"the allow list names a rule that there is not: {entry.rule}",
+                hint=f"the nearest is {near[0]}"
+                if near
+                else "a preview has the name of the rule in brackets behind what it found",
+            )
 
 
 def hashed(value: str, key: bytes) -> str:

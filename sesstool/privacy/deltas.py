@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sesstool.privacy.fields import leaves
 from sesstool.privacy.rewrite import Place, edited
 from sesstool.privacy.scan import Hit
-from sesstool.records.heal import decode
+from sesstool.records.heal import decode_any
 from sesstool.records.lines import Line
 
 # What holds the piece, below or as the member `delta`.
@@ -86,7 +86,7 @@ def _piece(line: Line) -> _Piece:
     if not piece(line.text):
         return none
     try:
-        decode(line.text)
+        decode_any(line.text)
     except ValueError:
         return none
     spans, names = [], []

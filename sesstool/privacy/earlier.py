@@ -1,9 +1,9 @@
 """What earlier redactions came to, so that a session that only grew is redacted from there on.
 
-Kept is no value: of each file its path, device, inode, size and SHA-256 as the redaction left it,
-what it was redacted with (rules, profile, style, key by its fingerprint), and keyed hashes of the
-values that it was searched for. It is a help and no more: where it cannot be read or written, the
-whole session is redacted.
+Kept is no value: of each file a keyed hash of its path, its device, inode, size and SHA-256 as
+the redaction left it, what it was redacted with (rules, profile, style, key by its fingerprint),
+and keyed hashes of the values that it was searched for. It is a help and no more: where it cannot
+be read or written, the whole session is redacted.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Earlier:
             row = database.execute(
                 "SELECT device, inode, size, sha256, start, line, names, older "
                 "FROM sessions JOIN values_known ON known = id WHERE path = ? AND made_with = ?",
-                (_key(path), self._made_with),
+                (self._place(path), self._made_with),
             ).fetchone()
             if row is None:
                 return None
@@ -104,7 +104,7 @@ class Earlier:
                 older = sorted((at, name) for name, at in left.older.items() if name not in names)
                 packed = b"".join(_PAIR.pack(name, at) for at, name in older[-_OLDER:])
                 file = (left.device, left.inode, left.size, left.sha256, left.start, left.line)
-                row = (_key(path), *file, self._made_with, number, packed)
+                row = (self._place(path), *file, self._made_with, number, packed)
                 database.execute("REPLACE INTO sessions VALUES (?,?,?,?,?,?,?,?,?,?)", row)
             database.execute(
                 "DELETE FROM values_known WHERE id NOT IN (SELECT known FROM sessions)"
@@ -116,6 +116,10 @@ class Earlier:
     def name(self, value: Value) -> bytes:
         """The keyed hash of a value, in the one spelling that was learnt."""
         return self._name(value.kind.encode() + b"\0" + value.text)[:_SIZE]
+
+    def _place(self, path: Path) -> str:
+        """What stands for a path, which can hold a value."""
+        return self._name(b"path\0" + os.fsencode(real_path(path))).hex()
 
     def _name(self, data: bytes) -> bytes:
         return hmac.new(self._key, b"sesstool redacted\0" + data, hashlib.sha256).digest()
@@ -136,8 +140,3 @@ class Earlier:
         except OSError:
             pass
         return None
-
-
-def _key(path: Path) -> str:
-    # As digits: a path may have bytes that are no text.
-    return os.fsencode(real_path(path)).hex()

@@ -7,6 +7,7 @@ nor what is drawn from them is in any message.
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,8 @@ from sesstool.privacy.people import People, person
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.spelling import Folded, apart, fold, letters, spaced, spellings, words
 
+RULES = ("term", *(f"subject-{what}" for what in ("name", "part", "email", "user", "phone")))
+"""The rules that find what the user names."""
 _MOST = 200
 # What is not ASCII is folded in parts, for the way back takes many times its room.
 _WINDOW, _OVERLAP = 1 << 18, 1 << 11
@@ -58,10 +61,26 @@ def load_terms(path: Path) -> tuple[Term, ...]:
     )
 
 
+def load_subject(path: Path) -> tuple[str, ...]:
+    """What is known of one person, one value a line; "-" reads it from standard input.
+
+    Lines that are empty or begin with # are left out. Raises InputError and UsageError.
+    """
+    lines = read_text(path, "subject").splitlines()
+    values = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    if not values:
+        raise UsageError(
+            f"the subject file {path} names nobody",
+            hint="give a name, an e-mail address, a user name or a phone number on each line",
+        )
+    return values
+
+
 def read_text(path: Path, what: str) -> str:
     """The text of a file of the user's. Raises InputError and UsageError."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        return data.decode("utf-8-sig")
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise InputError(

@@ -7,6 +7,7 @@ for byte, but to one with all its values.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 
 import ahocorasick_rs
@@ -14,13 +15,13 @@ import ahocorasick_rs
 from sesstool.privacy.fields import leaves
 from sesstool.privacy.standin import MARK, stand_ins
 from sesstool.privacy.vault import Known
-from sesstool.records.heal import decode
+from sesstool.records.heal import decode_any
 from sesstool.records.lines import Line
 
 _DEPTH = 8
 _TAG = "⟦".encode()
 # A stand-in of style shape with all of its number; what is shorter could be another's.
-_LEAST_SHAPE = len(MARK) + 8
+_SHAPE = re.compile(MARK + b"[0-9a-f]{8}")
 
 
 class PutBack:
@@ -30,7 +31,7 @@ class PutBack:
         """Take the rows of a table. A stand-in of several values tells nothing."""
         values: dict[bytes, bytes | None] = {}
         for _, stand_in, value in table:
-            if stand_in.startswith(_TAG) or (MARK in stand_in and len(stand_in) >= _LEAST_SHAPE):
+            if stand_in.startswith(_TAG) or _SHAPE.search(stand_in):
                 same = values.setdefault(stand_in, value) == value
                 values[stand_in] = value if same else None
         self._known = [(s, v) for s, v in values.items() if v is not None]
@@ -49,8 +50,8 @@ class PutBack:
         """A text, which may be JSON."""
         if depth and text.lstrip()[:1] in (b"{", b"[", b'"'):
             try:
-                decode(text)
-            except (ValueError, RecursionError):
+                decode_any(text)
+            except ValueError:
                 pass
             else:
                 return self._document(text, depth)

@@ -16,20 +16,20 @@ from functools import partial
 from itertools import chain, repeat, takewhile
 from typing import Any
 
-from sesstool.errors import UsageError
+from sesstool.errors import InputError, UsageError
 from sesstool.formats.base import Field, Format, mapping
 from sesstool.formats.events import Message, ToolCall, ToolResult
 from sesstool.privacy.allow import Allowed, Entry
 from sesstool.privacy.deltas import mended
-from sesstool.privacy.matcher import Match, overlaps, settled
+from sesstool.privacy.matcher import Match, overlaps
 from sesstool.privacy.names import Names, Subject, Term
 from sesstool.privacy.people import People
 from sesstool.privacy.rewrite import Place, Rewriter, Rewritten
 from sesstool.privacy.ruleset import Rule
 from sesstool.privacy.scan import Known, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
-from sesstool.privacy.values import Value, Values
-from sesstool.records.heal import decode
+from sesstool.privacy.values import KNOWN, Value, Values
+from sesstool.records.heal import decode_any
 from sesstool.records.lines import Line, each_line
 from sesstool.records.recover import utf16
 from sesstool.records.source import FileSource, Source
@@ -83,9 +83,9 @@ class Summary:
     `rules` counts replaced places by rule, `kept` those in frozen fields, `thinking` the signed
     blocks that went, `blobs` what could not be looked into and `dropped` those emptied,
     `unreadable` the lines that are no JSON, `bounded` those encoded so often that not all of them
-    was looked at. `open_turn` is the line of a thinking block that went although the turn it
-    began is not over, else 0; `unsettled` that of a line in which new findings come up with each
-    round.
+    was looked at, with `first_bounded` the first. `open_turn` is the line of a thinking block that
+    went although the turn it began is not over, else 0; `unsettled` that of a line in which new
+    findings come up with each round.
     """
 
     lines: int = 0
@@ -97,6 +97,7 @@ class Summary:
     dropped: int = 0
     unreadable: int = 0
     bounded: int = 0
+    first_bounded: int = 0
     open_turn: int = 0
     unsettled: int = 0
 
@@ -159,7 +160,7 @@ class Redactor:
         self._allowed: dict[str, Allowed] = {}
 
     def learn(self, text: Text) -> None:
-        """Take in the values of one file. Raises UsageError where it is in UTF-16."""
+        """Take in the values of one file. Raises InputError where it is in UTF-16."""
         _refuse_wide(text.source)
         self._known.learning = True
         rewriter = self._rewriter(text)
@@ -223,21 +224,11 @@ class Redactor:
         source = text.source
         return FileSource(source.name, source.path, spool, source.codec), summary
 
-    def name(self, name: str) -> str:
-        """A file's or folder's name without the values of the set."""
-        raw = os.fsencode(name)
-        allowed = self._spared("")
-        spans = [
-            (match.start, match.end, match.rule.kind)
-            for match in settled(self._known.find(raw))
-            if not allowed.covers(match.rule.id, raw[match.start : match.end])
-        ]
-        return os.fsdecode(self._named(raw, spans))
-
     def shown(self, path: str, given: int = 0) -> str:
-        """A path to be shown, without values beyond its first `given` bytes.
+        """A path without values beyond its first `given` bytes, to be shown or for a copy.
 
-        Unlike in `name`, what the rules find in the path itself is a value, too.
+        What the rules find in the path itself is a value, too, but no secret that is several
+        names long.
         """
         raw = os.fsencode(path)
         allowed = self._spared("")
@@ -245,6 +236,8 @@ class Redactor:
             (start, end, hit.rule.kind)
             for hit in self._scanner.scan(raw)
             if not allowed.covers(hit.rule.id, hit.value)
+            and not (hit.rule.group == "secret" and hit.rule.id != KNOWN and b"/" in hit.value)
+            and (0, len(hit.value)) not in stand_ins(hit.value)
             for start, end in _components(raw, max(hit.start, given), hit.end)
         ]
         return os.fsdecode(self._named(raw, spans))
@@ -293,7 +286,9 @@ class Redactor:
             bounded = self._scanner.bounded
             clean = hit != _HIT and not crossing
             done = rewriter.rewrite(whole, clean=clean, plain=clean and hit == _PLAIN)
-            summary.bounded += self._scanner.bounded > bounded
+            if self._scanner.bounded > bounded:
+                summary.bounded += 1
+                summary.first_bounded = summary.first_bounded or line.number
             done.places += crossing
             summary.lines += 1
             summary.changed += done.line != line.text
@@ -368,7 +363,7 @@ class _Turn:
         if not self._line:
             return
         try:
-            value = decode(line.text)
+            value = decode_any(line.text)
         except ValueError:
             return
         if self._form is None or type(value) is not dict:
@@ -423,7 +418,8 @@ def chosen(rules: Iterable[Rule], detectors: tuple[str, ...]) -> tuple[Rule, ...
 
 def _refuse_wide(source: Source) -> None:
     if utf16(source.read(0, 256)):
-        raise UsageError(
+        mend = f"sesstool repair --unsafe --write {source.name} makes it UTF-8 first"
+        raise InputError(
             f"{source.name} is in UTF-16, which is not redacted",
-            hint=f"sesstool repair --unsafe --write {source.name} makes it UTF-8 first",
+            hint=mend if ".jsonl" in source.name else "save it as UTF-8, or move it elsewhere",
         )

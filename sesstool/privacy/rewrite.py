@@ -13,7 +13,7 @@ from sesstool.privacy.fields import Leaf, Policy, leaves
 from sesstool.privacy.matcher import overlaps
 from sesstool.privacy.scan import Hit, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
-from sesstool.records.heal import decode
+from sesstool.records.heal import decode_any
 from sesstool.records.jsonspan import Member, dumps, locate, members
 
 # A stand-in can complete what another rule looks for; that settles in a round or two.
@@ -90,13 +90,16 @@ class Rewriter:
         if value is None:
             return [(hit, Field.TEXT) for hit in self.found(line)], False
         plain = not self._policy.may_be_opaque(line)
-        if plain and not self.found(line, escaped=True):
+        hits = self.found(line, escaped=True) if plain else []
+        if plain and not hits:
             return [], True
         parts = list(leaves(line))
         fields = [self._policy.of(leaf, line) for leaf in parts]
+        if not plain:
+            hits = self.found(_blanked(line, parts, fields), escaped=True)
         found = [
             (hit, fields[spots[0]])
-            for hit in self.found(_blanked(line, parts, fields), escaped=True)
+            for hit in hits
             if (spots := list(_touched(parts, hit.start, hit.end)))
         ]
         return found, plain or Field.OPAQUE not in fields
@@ -239,8 +242,8 @@ class Rewriter:
 
 def _decoded(line: bytes) -> dict[str, Any] | list[Any] | None:
     try:
-        value = decode(line)
-    except (ValueError, RecursionError):
+        value = decode_any(line)
+    except ValueError:
         return None
     return value if isinstance(value, (dict, list)) else None
 

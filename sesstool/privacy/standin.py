@@ -18,21 +18,29 @@ from sesstool.errors import InputError, UsageError
 
 MARK = b"REDACTED"
 """Stands in every stand-in of style shape that has room for it, and in no value."""
+# What nobody has: a host that RFC 2606 reserves; a number that begins with 0 behind the +, as no
+# country's does; an account of a country that is none, with a check number that none has.
+_HOST, _BANK = b"example", b"XX00"
+_DIGITS = re.compile(rb"[0-9 .()/-]+")
+
+
+def _begun(word: bytes) -> bytes:
+    """An expression for the beginnings of a word, also for none of it."""
+    return b"".join(b"(?:%c" % letter for letter in word) + b")?" * len(word)
+
+
 # Of style shape only what `_shaped` makes, and nothing around it: anybody can write the mark.
-_FILLER = b"".join(b"(?:%c" % letter for letter in MARK) + b")?" * len(MARK)
 _STAND_IN = re.compile(
     "⟦[A-Z][A-Z0-9_]*:[0-9a-f]{8}⟧".encode()
-    + rb"|\[\[[A-Z][A-Z0-9_]*\]\]|(?<![A-Za-z0-9_-])(?:[A-Za-z]{2,8}[_-])?"
-    + MARK
-    + rb"(?:[0-9a-f]{0,7}|[0-9a-f]{8}(?:"
-    + MARK
-    + rb")*"
-    + _FILLER
-    + rb")(?![A-Za-z0-9_-])"
+    + rb"|\[\[[A-Z][A-Z0-9_]*\]\]|(?<![A-Za-z0-9_-])(?:[A-Za-z]{2,8}[_-]|%b)?" % _BANK
+    + rb"%b(?:[0-9a-f]{0,7}|[0-9a-f]{8}(?:%b)*%b)" % (MARK, MARK, _begun(MARK))
+    + rb"(?:@e%b\.invalid)?(?![A-Za-z0-9_-])" % _begun(_HOST[1:])
+    + rb"|(?<![0-9+])\+[ .()/-]{0,3}0(?:[ .()/-]{0,3}0){2}(?:[ .()/-]{0,3}[0-9]){3,14}(?![0-9])"
 )
 # One of these stands in every stand-in.
 _SIGNS = ("⟦".encode(), b"[[", MARK)
 _LEAST_KEY = 16
+_MAKE_KEY = "give the file that has it, or make one: head -c 32 /dev/urandom | base64 > KEYFILE"
 # Whose beginning tells who made it, and nothing of the value.
 _HEADED = frozenset({"TOKEN", "KEY_ID"})
 _LOOSE = re.compile(r"[\s.\-/()+]")
@@ -79,7 +87,7 @@ class StandIns:
             return f"[[{kind}]]".encode()
         name = self.fingerprint(kind, value)
         if self._style == "shape":
-            return _shaped(value, name, headed=kind in _HEADED)
+            return _formed(kind, value, name) or _shaped(value, name, headed=kind in _HEADED)
         return f"⟦{kind}:{name}⟧".encode()
 
 
@@ -113,13 +121,33 @@ def load_key(path: Path) -> bytes:
         key = path.read_bytes()
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise InputError(f"cannot read the key {path}: {reason}") from error
+        raise InputError(f"cannot read the key {path}: {reason}", hint=_MAKE_KEY) from error
     if len(key.strip()) < _LEAST_KEY:
-        raise UsageError(
-            f"the key {path} is shorter than {_LEAST_KEY} bytes",
-            hint="make one: head -c 32 /dev/urandom | base64 > KEYFILE",
-        )
+        raise UsageError(f"the key {path} is shorter than {_LEAST_KEY} bytes", hint=_MAKE_KEY)
     return key.strip()
+
+
+def _formed(kind: str, value: bytes, name: str) -> bytes:
+    """A stand-in that readers take for what the value is, and that none is; b"" for most kinds."""
+    length = len(value.decode("utf-8", "replace"))
+    named = MARK + name.encode()
+    if kind == "EMAIL":
+        # At least four digits of the name: "REDACTED1a2b@e.invalid".
+        room = max(length - len(b"@.invalid"), 13)
+        host = _HOST[: min(max(room - len(named), 1), len(_HOST))]
+        local = named + MARK * (length // len(MARK))
+        return b"%b@%b.invalid" % (local[: room - len(host)], host)
+    if kind == "IBAN" and length >= len(_BANK) + len(named):
+        return (_BANK + named + MARK * (length // len(MARK)))[:length]
+    if kind in ("PHONE", "CARD") and _DIGITS.fullmatch(value.removeprefix(b"+")):
+        size = sum(value.count(b"%d" % n) for n in range(10))
+        digits = "000" + f"{int(name, 16):010}" if value.startswith(b"+") else ""
+        last = kind == "CARD"  # of zeros alone the check digit would be right
+        digits = digits[:size].ljust(size - last, "0") + "1" * last
+        each = iter(digits.encode())
+        made = bytes(next(each) if 48 <= c <= 57 else c for c in value)
+        return made if made[:1] != b"+" or _STAND_IN.fullmatch(made) else b""
+    return b""
 
 
 def _shaped(value: bytes, name: str, *, headed: bool) -> bytes:

@@ -49,6 +49,8 @@ _LAST = 1 << 31
 _KEY_FILE, _PASSPHRASE = 0, 1
 _FILE, _TABLE, _END = 0, 1, 2
 _LEAST_KEY, _MOST_KEY = 32, 1 << 16
+_MAKE_KEY = f"make one: head -c {_LEAST_KEY} /dev/urandom > KEYFILE"
+_NAME_IT = "name the file that was given to redact --vault"
 # 64 MiB and about half a second; fixed for this version, so that no file can ask for more.
 _SCRYPT_N, _SCRYPT_R, _SCRYPT_P = 1 << 16, 8, 2
 
@@ -113,12 +115,12 @@ class Secret:
     @classmethod
     def key_file(cls, path: Path) -> Self:
         """The secret in a file. Raises InputError, and UsageError where it is none."""
-        with open_raw(path) as source:
+        with _opened(path, _MAKE_KEY) as source:
             if not _LEAST_KEY <= source.size <= _MOST_KEY:
                 raise UsageError(
                     f"the key file {path} has {source.size} bytes, and a key has "
                     f"{_LEAST_KEY} to {_MOST_KEY}",
-                    hint=f"make one: head -c {_LEAST_KEY} /dev/urandom > KEYFILE",
+                    hint=_MAKE_KEY,
                 )
             return cls(_KEY_FILE, source.read(0, source.size))
 
@@ -152,7 +154,7 @@ class Vault:
         if not self._segments:
             raise InputError(
                 f"{source.name} is no vault of this version of sesstool",
-                hint="name the file that was given to redact --vault",
+                hint=_NAME_IT,
             )
         # Each segment has it; where one is damaged, most of them have it right.
         [(salt, _)] = Counter(s.salts[:_SALT] for s in self._segments).most_common(1)
@@ -253,9 +255,16 @@ class Vault:
         )
 
 
+def _opened(path: Path, hint: str) -> FileSource:
+    try:
+        return open_raw(path)
+    except InputError as error:
+        raise InputError(error.message, hint=hint) from error
+
+
 def open_vault(path: Path, secret: Secret) -> Vault:
     """Open a vault. Raises InputError where it is none, AuthError where the key is wrong."""
-    source = open_raw(path)
+    source = _opened(path, _NAME_IT)
     try:
         return Vault(source, secret)
     except BaseException:

@@ -50,7 +50,7 @@ def verify(
             raise _failed(name, old or new, "a line came or went")
         was = _decoded(old.text)
         now = was if old.text == new.text else _decoded(new.text)
-        if (was is _FAILED) != (now is _FAILED):
+        if was is not _FAILED and now is _FAILED:
             raise _failed(name, old, "a line can be read no more")
         if was is _FAILED:
             told = [new.text.decode("utf-8", "replace")] if text else []

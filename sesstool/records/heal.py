@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -78,6 +79,20 @@ class Defect:
 def decode(raw: bytes | str) -> Any:
     """The value of a strict JSON text. Raises ValueError, also where it is nested too deep."""
     return orjson.loads(raw)
+
+
+def decode_any(raw: bytes) -> Any:
+    """The value of a JSON text as the most lenient agents write it. Raises ValueError.
+
+    That is one with half of a surrogate pair in it, with NaN, or behind a byte order mark.
+    """
+    try:
+        return decode(raw)
+    except ValueError:
+        try:
+            return json.loads(raw.removeprefix(BOM_UTF8).decode("utf-8", "surrogatepass"))
+        except RecursionError as error:
+            raise ValueError("nested too deep") from error
 
 
 def heal(raw: bytes, start: int) -> tuple[Any, list[Defect]]:

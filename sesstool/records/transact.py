@@ -77,14 +77,16 @@ def apply_file(
     recent_seconds: float | None,
     keep_undo: bool = True,
     writer: WriterCheck | None = None,
+    shown: log.Shown | None = None,
 ) -> Applied:
     """Do to one file what its plan says, and keep what undo needs unless told otherwise.
 
     `state` is the folder of the undo journal and the audit log, `recent_seconds` how recent
-    a write makes the session live, and `writer` a further check for that. A plan that has
-    nothing to do does nothing. A signal to stop waits for the end of a write. Raises
-    StalePlanError, LiveSessionError, InputError and WriteError; the file is then as before, or
-    the message says that it is not.
+    a write makes the session live, and `writer` a further check for that. `shown` is as in
+    `log.append`, for a change of which no undo is kept. A plan that has nothing to do does
+    nothing. A signal to stop waits for the end of a write. Raises StalePlanError,
+    LiveSessionError, InputError and WriteError; the file is then as before, or the message says
+    that it is not.
     """
     path = real_path(plan.path)
     if not plan:
@@ -125,7 +127,7 @@ def apply_file(
                     journal.finish(entry)
                 else:
                     what = (command, str(path), now.sha256, result.sha256, plan.findings)
-                    log.append(state, log.Change(*what))
+                    log.append(state, log.Change(*what), shown)
     cut = sum(span.end - span.start for span in spans)
     undo_id = entry.id if entry else ""
     return Applied(path, undo_id, now.size, result.size, cut, result.at is not None)
@@ -145,6 +147,7 @@ def rewrite_file(
     mode: int | None = None,
     mtime: int | None = None,
     forget: bool = True,
+    shown: log.Shown | None = None,
 ) -> Applied:
     """Put these bytes, as they are to be on disk, in the place of a file, and keep nothing.
 
@@ -181,7 +184,7 @@ def rewrite_file(
                 for entry in journal.entries(state, path) if forget else ():
                     journal.purge(state, entry.id)
                 what = (command, str(path), before.sha256, sha256.hexdigest(), findings)
-                log.append(state, log.Change(*what))
+                log.append(state, log.Change(*what), shown)
     return Applied(path, "", before.size, size, 0, in_place=False, sha256=sha256.hexdigest())
 
 

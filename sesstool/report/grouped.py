@@ -12,24 +12,21 @@ _SHOWN = 3
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFORMATION: "1;36"}
 
 
-def show(output: Output, file: Redacted, findings: list[Finding], *, places: bool) -> None:
-    """Show what was found in one file; `findings` are those about it as a whole.
-
-    `places` says that all places follow, so that none is shown here.
-    """
+def show(output: Output, file: Redacted, findings: list[Finding]) -> None:
+    """Show what was found in one file; `findings` are those about it as a whole."""
     ranked = file.tally.ranked()
     if not ranked and not findings:
         return
     total = count(sum(found.places for found in ranked), "place")
     output.line(f"{safe(file.shown)}: {total}")
     for found in ranked:
-        _rule(output, found, 0 if places else _SHOWN)
+        _rule(output, found)
     for finding in findings:
         _head(output, finding.code, finding.severity, safe(finding.message))
     output.line()
 
 
-def _rule(output: Output, found: Found, shown: int) -> None:
+def _rule(output: Output, found: Found) -> None:
     rule, kept = found.rule, found.actions["kept"]
     code, severity = ("P801", Severity.ERROR)
     if rule.group != "secret":
@@ -39,10 +36,10 @@ def _rule(output: Output, found: Found, shown: int) -> None:
     if kept:
         told += f"; {kept} kept, in fields that must stay (P803)"
     _head(output, code, severity, told)
-    for spotted in found.first[:shown]:
+    for spotted in found.first[:_SHOWN]:
         output.line(f"    {_painted(output, '-->', '2')} {_place(spotted)}")
-    more = found.places - min(shown, len(found.first))
-    if shown and more:
+    more = found.places - min(_SHOWN, len(found.first))
+    if more:
         output.line(f"        and {more} more; -v lists all")
     if rule.rotate:
         output.line(f"    help: revoke it: {safe(rule.rotate)}")

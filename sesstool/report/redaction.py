@@ -31,8 +31,13 @@ _CHECKS = (
 )
 
 
-def document(redaction: Redaction, done: str, when: datetime | None = None) -> dict[str, Any]:
-    """The report in JSON. `done` is "preview", "copies" or "in place"."""
+def document(
+    redaction: Redaction, done: str, when: datetime | None = None, *, vault: bool = False
+) -> dict[str, Any]:
+    """The report in JSON. `done` is "preview", "copies" or "in place".
+
+    `vault` says that the originals are kept, encrypted.
+    """
     choice = redaction.choice
     room = _PLACES
     files = []
@@ -53,13 +58,14 @@ def document(redaction: Redaction, done: str, when: datetime | None = None) -> d
         "unreadable": choice.unreadable,
         "detectors": list(choice.detectors),
         "keyed": redaction.keyed,
+        "vault": vault,
         "rules": {"digest": redaction.digest, "count": redaction.rules},
         "verification": {"passed": True, "checks": list(_CHECKS)},
         "totals": totals,
         "found": found,
         "files": files,
         "not_inspected": list(_not_inspected(redaction)),
-        "residual_risks": list(_risks(redaction, done, totals)),
+        "residual_risks": list(_risks(redaction, done, totals, vault=vault)),
         "rotate": [
             {key: one[key] for key in ("rule", "title", "rotate", "places", "values")}
             for one in found
@@ -206,17 +212,23 @@ def _not_inspected(redaction: Redaction) -> Iterator[dict[str, Any]]:
             what = f"lines that are no JSON, {left}; their fields cannot be told apart"
             yield {"file": name, "count": summary.unreadable, "what": what}
         if summary.bounded:
-            what = "lines that hold more encodings, one inside the other, than are undone"
+            what = (
+                "lines that hold more encodings, one inside the other, than are undone, the first "
+                f"of them line {summary.first_bounded}: see what they hold before it is handed on"
+            )
             yield {"file": name, "count": summary.bounded, "what": what}
-        for side in copies(file):
+        for side in copies(redaction, file):
             if side.path not in told:
                 told.add(side.path)
                 what = f"the agent's own file, which can hold the same, as it was: {side.fate}"
+                what += f"; {side.erase}" if side.erase else ""
                 # Its name is the agent's; those of the folders above can be a person's.
                 yield {"file": side.path.name, "count": 1, "what": what}
 
 
-def _risks(redaction: Redaction, done: str, totals: dict[str, int]) -> Iterator[str]:
+def _risks(
+    redaction: Redaction, done: str, totals: dict[str, int], *, vault: bool
+) -> Iterator[str]:
     choice = redaction.choice
     yield (
         "Names of people, customers and places in running text are found only where a rule or "
@@ -250,6 +262,11 @@ def _risks(redaction: Redaction, done: str, totals: dict[str, int]) -> Iterator[
         yield f"Only a part of the rules was used: {', '.join(choice.detectors)}."
     if choice.only_subject:
         yield "Only what is of the persons that were named was looked for, and nothing else."
+    if vault:
+        yield (
+            "The originals are kept, encrypted, in a vault: who has it and its key can bring back "
+            "what was taken out. Deleting the key erases that for good."
+        )
     if redaction.keyed:
         yield (
             "Who has the key of the stand-ins can find out whether a guessed value stands behind "
