@@ -38,7 +38,7 @@ _STAND_IN = re.compile(
     + rb"|(?<![0-9+])\+[ .()/-]{0,3}0(?:[ .()/-]{0,3}0){2}(?:[ .()/-]{0,3}[0-9]){3,14}(?![0-9])"
 )
 # One of these stands in every stand-in.
-_SIGNS = ("⟦".encode(), b"[[", MARK)
+_SIGNS = ("⟦".encode(), b"[[", MARK, b"+")
 _LEAST_KEY = 16
 _MAKE_KEY = "give the file that has it, or make one: head -c 32 /dev/urandom | base64 > KEYFILE"
 # Whose beginning tells who made it, and nothing of the value.
