@@ -141,6 +141,20 @@ class SideFile(NamedTuple):
     erase: str = ""
 
 
+class Origin(NamedTuple):
+    """The session that another one goes on from.
+
+    `mode` is "copy" where its records were copied, "reference" where they are read from its file
+    up to the byte offset `end`, "subagent" where it only started this one. `at` is the id of the
+    last record that both have, "" where that is not told.
+    """
+
+    session: str
+    mode: Literal["copy", "reference", "subagent"]
+    at: str = ""
+    end: int = -1
+
+
 class Score(NamedTuple):
     """How sure detection is, from 0 to 100, and why."""
 
@@ -254,6 +268,14 @@ class Format(ABC):
     def kept(self, value: dict[str, Any]) -> Iterable[str]:
         """The ids of the records that a compaction record keeps beside its summary."""
         return ()
+
+    def origin(self, value: dict[str, Any]) -> Origin | None:
+        """What a record tells of the session that this one goes on from."""
+        return None
+
+    def continues(self, value: dict[str, Any]) -> str:
+        """The id of the record that a root without parent follows nevertheless, or ""."""
+        return ""
 
     def home(self, path: Path) -> Path | None:
         """The agent's home folder that a path lies in, if it does."""

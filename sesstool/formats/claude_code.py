@@ -20,6 +20,7 @@ from sesstool.formats.anthropic_blocks import MESSAGE_FROZEN, MESSAGE_OPAQUE, bl
 from sesstool.formats.base import (
     Fault,
     Format,
+    Origin,
     Place,
     Question,
     Score,
@@ -179,6 +180,16 @@ class ClaudeCode(Format):
         names = [segment.get("headUuid"), segment.get("tailUuid")]
         names += blocks(mapping(meta.get("preservedMessages")).get("uuids"))
         return [name for name in names if type(name) is str]
+
+    def origin(self, value: dict[str, Any]) -> Origin | None:
+        """See `Format.origin`. A fork that keeps its ids tells nothing."""
+        told = mapping(value.get("forkedFrom"))
+        name = text(told.get("sessionId"))
+        return Origin(name, "copy", text(told.get("messageUuid"))) if name else None
+
+    def continues(self, value: dict[str, Any]) -> str:
+        """See `Format.continues`: a compaction hangs from nothing."""
+        return text(value.get("logicalParentUuid"))
 
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""

@@ -18,6 +18,7 @@ from typing import Any
 from sesstool.formats.base import (
     Dependent,
     Format,
+    Origin,
     Question,
     Score,
     SideFile,
@@ -155,6 +156,19 @@ class Codex(Format):
         if question.ordinal >= 0:
             out["ordinal"] = question.ordinal
         return dumps(out | {"type": "response_item", "payload": item})
+
+    def origin(self, value: dict[str, Any]) -> Origin | None:
+        """See `Format.origin`. A copy has its parent's header behind its own."""
+        if value.get("type") != "session_meta":
+            return None
+        payload = mapping(value.get("payload"))
+        base = mapping(payload.get("history_base"))
+        if text(base.get("thread_id")) and type(base.get("end_byte_offset")) is int:
+            return Origin(base["thread_id"], "reference", end=base["end_byte_offset"])
+        if text(payload.get("forked_from_id")):
+            return Origin(payload["forked_from_id"], "copy")
+        parent = text(payload.get("parent_thread_id"))
+        return Origin(parent, "subagent") if parent else None
 
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""

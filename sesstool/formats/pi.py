@@ -19,6 +19,7 @@ from typing import Any
 
 from sesstool.formats.base import (
     Format,
+    Origin,
     Question,
     Score,
     Tracker,
@@ -174,6 +175,11 @@ class Pi(Format):
     def kept(self, value: dict[str, Any]) -> Iterable[str]:
         """See `Format.kept`."""
         return [value["firstKeptEntryId"]] if text(value.get("firstKeptEntryId")) else []
+
+    def origin(self, value: dict[str, Any]) -> Origin | None:
+        """See `Format.origin`: the header has the path of the parent's file."""
+        parent = text(value.get("parentSession")) if value.get("type") == "session" else ""
+        return Origin(self.session_id(Path(parent)) or parent, "copy") if parent else None
 
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from sesstool.formats.base import Format, Place
-from sesstool.formats.events import Checkpoint, Meaning, Message, Meta, StateChange, ToolResult
+from sesstool.formats.events import (
+    Checkpoint,
+    Event,
+    Meaning,
+    Message,
+    Meta,
+    StateChange,
+    ToolResult,
+)
 from sesstool.formats.registry import SAMPLE, by_name, detect
 from sesstool.model.graph import Graph
 from sesstool.model.pairing import Pairing
@@ -61,10 +69,20 @@ class Session:
             yield record, meaning
         self.pairing.finish()
         if self.graph is not None:
-            known = self._leaf_row == len(self.graph) and self._leaf_row >= 0
-            self.graph.finish(self._leaf, known)
+            self.finish_graph()
             if isinstance(self.graph, StrictGraph) and self.graph.branched:
                 self.pairing = self._along_the_way(self.graph)
+
+    def finish_graph(self) -> None:
+        """Tell the graph that all records were added, and which leaf the session names."""
+        if self.graph is not None:
+            known = self._leaf_row == len(self.graph) and self._leaf_row >= 0
+            self.graph.finish(self._leaf, known)
+
+    def steer(self, event: Event) -> None:
+        """Take note of an event that says which leaf is the live one."""
+        if isinstance(event, StateChange) and event.name == "leaf":
+            self._leaf_change(event.value)
 
     def _along_the_way(self, graph: StrictGraph) -> Pairing:
         """The pairing of a strict way in its own order, with what hangs beside it apart.
@@ -108,8 +126,8 @@ class Session:
         for event in events:
             if isinstance(event, Message):
                 self.last_message = record.start
-            elif isinstance(event, StateChange) and event.name == "leaf":
-                self._leaf_change(event.value)
+            else:
+                self.steer(event)
 
     def _about(self, meaning: Meaning) -> None:
         self.id = self.id or meaning.session

@@ -1,0 +1,224 @@
+"""What two sides share, what each has alone, and what changed from one to the other."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from sesstool.diff.align import Run, align, moved
+from sesstool.diff.likeness import alike_in_order
+from sesstool.diff.sides import Side
+from sesstool.formats.base import Origin
+
+Kind = Literal["equal", "left", "right", "changed", "moved"]
+# Pairs of units that only resemble each other are looked for where so many could, at most.
+_MOST_PAIRS = 1 << 14
+
+
+class Change(NamedTuple):
+    """A stretch of units: [left, left_end) of the left side, [right, right_end) of the right.
+
+    "equal" and "changed" have as many on both sides, "changed" one; "left" and "right" are on
+    one side only. "moved" are on one side here, and begin at `elsewhere` on the other, where
+    they are told a second time.
+    """
+
+    kind: Kind
+    left: int
+    left_end: int
+    right: int
+    right_end: int
+    elsewhere: int = -1
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two sides and all of both, in order: `changes` leave out nothing.
+
+    `lineage` says in a few words how the two are related, and `origin` what told it.
+    `based` says for each unit of a side whether the common ancestor has it, where there is one.
+    """
+
+    left: Side
+    right: Side
+    changes: tuple[Change, ...]
+    lineage: str
+    origin: Origin | None = None
+    based: tuple[bytearray, bytearray] | None = None
+
+    @cached_property
+    def counts(self) -> dict[Kind, int]:
+        """How many units there are of each kind; of what moved, one of both."""
+        found: dict[Kind, int] = dict.fromkeys(("equal", "left", "right", "changed", "moved"), 0)
+        for change in self.changes:
+            size = max(change.left_end - change.left, change.right_end - change.right)
+            found[change.kind] += size
+        found["moved"] //= 2
+        return found
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is any difference."""
+        return any(change.kind != "equal" for change in self.changes)
+
+    @property
+    def fork(self) -> tuple[int, int]:
+        """The last units that both share from the beginning on, -1 where they share none."""
+        first = self.changes[0] if self.changes else None
+        shared = first is not None and first.kind == "equal"
+        return (first.left_end - 1, first.right_end - 1) if first and shared else (-1, -1)
+
+
+def compare(left: Side, right: Side, base: Side | None = None) -> Comparison:
+    """Compare two sides, and where a common ancestor is given each with it."""
+    runs = align(left.keys, right.keys)
+    elsewhere = moved(left.keys, right.keys, runs)
+    changes = tuple(_changes(left, right, runs, elsewhere))
+    based = None
+    if base is not None:
+        based = (_in_base(base, left), _in_base(base, right))
+    return Comparison(left, right, changes, *related(left, right, runs), based)
+
+
+def related(left: Side, right: Side, runs: Sequence[Run]) -> tuple[str, Origin | None]:
+    """How two sides are related, as far as they tell."""
+    if left.name.path == right.name.path and left.name.path != "-":
+        return "branches of one file", None
+    for one, other, word in ((right, left, "right"), (left, right, "left")):
+        origin = one.origin
+        if origin is not None and origin.session and origin.session == other.session:
+            what = {
+                "copy": "a fork of",
+                "reference": "a fork, by reference, of",
+                "subagent": "a subagent of",
+            }[origin.mode]
+            return f"the {word} one is {what} the other", origin
+    if left.session and left.session == right.session:
+        return "two files of one session", None
+    if left.origin and right.origin and left.origin.session == right.origin.session:
+        return "two forks of one session", left.origin
+    ours, theirs = left.identities, right.identities
+    if runs and ours[runs[0].left] and ours[runs[0].left] == theirs[runs[0].right]:
+        return "copies that kept the ids of their records", None
+    return "no lineage is recorded", None
+
+
+def _in_base(base: Side, side: Side) -> bytearray:
+    found = bytearray(len(side))
+    for run in align(base.keys, side.keys):
+        found[run.right : run.right + run.length] = b"\1" * run.length
+    return found
+
+
+def _changes(
+    left: Side, right: Side, runs: Sequence[Run], elsewhere: Sequence[Run]
+) -> Iterator[Change]:
+    """All of both sides in order: what is equal, and in the gaps what is not."""
+    gaps = _Gaps(left, right, elsewhere)
+    a = b = 0
+    for run in runs:
+        yield from gaps.changes(a, run.left, b, run.right)
+        a, b = run.left + run.length, run.right + run.length
+        yield Change("equal", run.left, a, run.right, b)
+    yield from gaps.changes(a, len(left), b, len(right))
+
+
+class _Gaps:
+    """Finds in what the two sides do not share what changed, what moved, and what is new."""
+
+    def __init__(self, left: Side, right: Side, elsewhere: Sequence[Run]) -> None:
+        self._left, self._right = left, right
+        self._from_left = sorted((run.left, run.left + run.length, run.right) for run in elsewhere)
+        self._from_right = sorted(
+            (run.right, run.right + run.length, run.left) for run in elsewhere
+        )
+
+    def changes(self, a: int, a_end: int, b: int, b_end: int) -> Iterator[Change]:
+        """The changes of a gap: [a, a_end) of the left side, [b, b_end) of the right."""
+        lefts = list(_stretches(a, a_end, self._from_left))
+        rights = list(_stretches(b, b_end, self._from_right))
+        new_left = [n for start, end, to in lefts if to < 0 for n in range(start, end)]
+        new_right = [n for start, end, to in rights if to < 0 for n in range(start, end)]
+        for one, other in self._pairs(new_left, new_right):
+            yield from _one_side("left", lefts, one, b)
+            yield from _one_side("right", rights, other, a)
+            yield Change("changed", one, one + 1, other, other + 1)
+            _drop(lefts, one + 1)
+            _drop(rights, other + 1)
+            a, b = one + 1, other + 1
+        yield from _one_side("left", lefts, a_end, b)
+        yield from _one_side("right", rights, b_end, a_end)
+
+    def _pairs(self, lefts: list[int], rights: list[int]) -> Iterator[tuple[int, int]]:
+        """Units that stand for each other, in order on both sides.
+
+        Those of one identity; between them those of one kind, role or tool that are alike.
+        """
+        if not lefts or not rights:
+            return
+        same = align(self._names(self._left, lefts, 0), self._names(self._right, rights, 1))
+        a = b = 0
+        for run in [*same, Run(len(lefts), len(rights), 0)]:
+            yield from self._alike(lefts[a : run.left], rights[b : run.right])
+            a, b = run.left + run.length, run.right + run.length
+            for n in range(run.length):
+                yield lefts[run.left + n], rights[run.right + n]
+
+    def _names(self, side: Side, numbers: list[int], nameless: int) -> array[int]:
+        # A unit without an identity is like no other: one is even and the other odd.
+        return array("q", (side.identities[n] or -(2 * n + 2 + nameless) for n in numbers))
+
+    def _alike(self, lefts: list[int], rights: list[int]) -> Iterator[tuple[int, int]]:
+        """The longest row of pairs that are alike; the same from either side."""
+        if len(lefts) * len(rights) > _MOST_PAIRS:
+            return
+        one, other = [self._left.unit(n) for n in lefts], [self._right.unit(n) for n in rights]
+        swapped = [u.key() for u in one] > [u.key() for u in other]
+        for a, b in alike_in_order(other, one) if swapped else alike_in_order(one, other):
+            yield (lefts[b], rights[a]) if swapped else (lefts[a], rights[b])
+
+
+Stretch = tuple[int, int, int]
+
+
+def _stretches(start: int, end: int, moved_: Sequence[Stretch]) -> Iterator[Stretch]:
+    """A range cut into parts that moved, with where they are, and others, with -1."""
+    at = max(bisect_right(moved_, (start, end, 0)) - 1, 0)
+    for first, last, to in moved_[at:]:
+        if first >= end:
+            break
+        if first >= start:
+            if start < first:
+                yield start, first, -1
+            yield first, last, to
+            start = last
+    if start < end:
+        yield start, end, -1
+
+
+def _one_side(
+    kind: Literal["left", "right"], stretches: list[Stretch], until: int, other: int
+) -> Iterator[Change]:
+    """Take what stands before a unit off the stretches, as changes of one side."""
+    while stretches and stretches[0][0] < until:
+        start, end, to = stretches.pop(0)
+        if end > until:
+            stretches.insert(0, (until, end, to))
+            end = until
+        what: Kind = kind if to < 0 else "moved"
+        if kind == "left":
+            yield Change(what, start, end, other, other, to)
+        else:
+            yield Change(what, other, other, start, end, to)
+
+
+def _drop(stretches: list[Stretch], until: int) -> None:
+    """Leave out what a change of both sides has told."""
+    while stretches and stretches[0][0] < until:
+        _, end, to = stretches.pop(0)
+        if end > until:
+            stretches.insert(0, (until, end, to))

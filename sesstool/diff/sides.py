@@ -1,0 +1,261 @@
+"""One side of a comparison: the units of a session, or of one branch of it, in columns."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import lru_cache
+from glob import escape
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+from sesstool.diff.units import KINDS, Unit, units
+from sesstool.diff.ways import way
+from sesstool.errors import UsageError
+from sesstool.formats.base import Format, Origin, Tracker
+from sesstool.formats.events import Meaning
+from sesstool.model.graph import Graph
+from sesstool.model.session import Session, open_session, path_of
+from sesstool.records.heal import decode, heal
+from sesstool.records.recover import Record, records
+from sesstool.records.source import FileSource, Source, open_source
+
+_KIND = {kind: number for number, kind in enumerate(KINDS)}
+# References lead from file to file: more of them in a row would be a circle.
+_MOST_FILES = 64
+# So many records at the beginning tell where a session comes from.
+_HEAD = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What a side is called: a file, "-", and in it the leaf of a branch, "" for the live one.
+
+    A leaf is named by the line or the id of its record, or by the beginning of the id.
+    """
+
+    path: Path | str
+    leaf: str = ""
+
+    def __str__(self) -> str:
+        """As it is written on the command line."""
+        return f"{self.path}@{self.leaf}" if self.leaf else str(self.path)
+
+
+class Side:
+    """The units of one side; all of them by number from 0, read again when they are asked for.
+
+    `keys` are equal where units say the same, `identities` where they are the same record or
+    call. `origin` is what the session tells of where it comes from.
+    """
+
+    def __init__(self, name: Name, *, known: Sequence[Path] = ()) -> None:
+        """Read a session. `known` are files that may be its parent.
+
+        Raises InputError, NotASessionError, and UsageError for a leaf that is none.
+        """
+        self.name = name
+        self.keys = array("q")
+        self.identities = array("q")
+        self.kinds = bytearray()
+        self.origin: Origin | None = None
+        self.records = 0
+        self.rows = array("i")
+        """For each unit the row of its record in the graph, -1 where there is none."""
+        self._line = array("i")
+        self._start = array("q")
+        self._end = array("q")
+        self._nth = array("H")
+        self._file = bytearray()
+        self._sources: list[Source] = []
+        self._stack = ExitStack()
+        try:
+            session = self._read(self._open(name.path), known)
+        except BaseException:
+            self._stack.close()
+            raise
+        self.session = session.id
+        self.format: Format = session.format
+        self.cwd, self.version = session.cwd, session.version
+        self.graph = session.graph
+        self._raw = lru_cache(maxsize=8)(self._units)
+
+    def __len__(self) -> int:
+        """How many units there are."""
+        return len(self.keys)
+
+    def __enter__(self) -> Self:
+        """Close the files on leaving the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the files."""
+        self._stack.close()
+
+    def unit(self, number: int) -> Unit:
+        """What a unit says."""
+        at = (self._file[number], self._start[number], self._end[number])
+        return self._raw(*at)[0][self._nth[number]]
+
+    def about(self, number: int) -> Meaning:
+        """The facts of the envelope around a unit."""
+        return self._raw(self._file[number], self._start[number], self._end[number])[1]
+
+    def kind(self, number: int) -> str:
+        """The kind of a unit."""
+        return KINDS[self.kinds[number]]
+
+    def line(self, number: int) -> int:
+        """The line of the record that a unit stands in."""
+        return self._line[number]
+
+    def file(self, number: int) -> str:
+        """The file that a unit stands in."""
+        return path_of(self._sources[self._file[number]])
+
+    def _open(self, path: Path | str) -> FileSource:
+        return self._stack.enter_context(open_source(path))
+
+    def _units(self, file: int, start: int, end: int) -> tuple[list[Unit], Meaning]:
+        raw = self._sources[file].read(start, end)
+        value = _value(raw, start)
+        meaning = self._forms[file].meaning(value)
+        return list(units(value, meaning)), meaning
+
+    def _read(self, source: FileSource, known: Sequence[Path]) -> Session:
+        """Read the files that the side is made of, the oldest first."""
+        chain = [(source, source.size)]
+        session = open_session(source)
+        origin = _origin(session)
+        self.origin = origin
+        while origin is not None and origin.mode == "reference":
+            parent = _parent(session, origin, known)
+            if parent is None or len(chain) == _MOST_FILES:
+                break
+            source = self._open(parent)
+            chain.append((source, min(origin.end, source.size)))
+            session = open_session(source)
+            origin = _origin(session)
+        self._forms: list[Format] = []
+        for one, end in reversed(chain):
+            session = open_session(one)
+            self._sources.append(one)
+            self._forms.append(session.format)
+            self._take(session, end)
+        return session
+
+    def _take(self, session: Session, end: int) -> None:
+        """Take in the units of one file, up to a byte offset."""
+        graph, form, tracker = session.graph, session.format, session.tracker
+        picky = type(tracker).reads is not Tracker.reads
+        first, file = len(self.keys), len(self._sources) - 1
+        leaf = -1
+        for record in records(session.source):
+            if record.start >= end:
+                break
+            if record.value is None:
+                continue
+            meaning = form.meaning(record.value)
+            self.records += 1
+            if picky:
+                tracker.see(record, meaning)
+                if not tracker.reads(meaning):
+                    continue
+            session.id = session.id or meaning.session
+            session.cwd = session.cwd or meaning.cwd
+            session.version = meaning.version or session.version
+            row = -1
+            if graph is not None and meaning.linked:
+                if meaning.parent and meaning.parent == session.id:
+                    meaning.parent = None
+                row = graph.add(record, meaning)
+                if self.name.leaf and _is_named(self.name.leaf, record, meaning):
+                    leaf = row
+            elif graph is not None:
+                for event in meaning.events:
+                    session.steer(event)
+            self._add(file, record, meaning, row)
+        if graph is not None:
+            session.finish_graph()
+            self._keep(first, session, graph, leaf)
+        elif self.name.leaf:
+            raise UsageError(
+                f"{path_of(session.source)} has no branches", hint="leave out what is behind the @"
+            )
+
+    def _add(self, file: int, record: Record, meaning: Meaning, row: int) -> None:
+        assert record.value is not None
+        for nth, unit in enumerate(units(record.value, meaning)):
+            self.keys.append(unit.key())
+            name = f"{unit.kind}\0{unit.id or f'{meaning.id}#{nth}'}"
+            self.identities.append(hash(name) if unit.id or meaning.id else 0)
+            self.kinds.append(_KIND[unit.kind])
+            self.rows.append(row)
+            self._line.append(record.line)
+            self._start.append(record.start)
+            self._end.append(record.end)
+            self._nth.append(min(nth, 0xFFFF))
+            self._file.append(file)
+
+    def _keep(self, first: int, session: Session, graph: Graph, leaf: int) -> None:
+        """Leave only the units of a branch: the one that was named, else the live one."""
+        if self.name.leaf and leaf < 0:
+            raise UsageError(
+                f"{path_of(session.source)} has no record {self.name.leaf}",
+                hint="sesstool diff --branches lists the leaves",
+            )
+        on_way = way(session, graph, graph.leaf if leaf < 0 else leaf)
+        kept = [n for n in range(first, len(self.keys)) if on_way[self.rows[n]]]
+        if len(kept) == len(self.keys) - first:
+            return
+        for name in ("keys", "identities", "rows", "_line", "_start", "_end", "_nth"):
+            column = getattr(self, name)
+            column[first:] = array(column.typecode, (column[n] for n in kept))
+        for name in ("kinds", "_file"):
+            column = getattr(self, name)
+            column[first:] = bytes(column[n] for n in kept)
+
+
+def _value(raw: bytes, start: int) -> dict[str, Any]:
+    try:
+        value = decode(raw)
+    except ValueError:
+        value, _ = heal(raw, start)
+    return value if type(value) is dict else {}
+
+
+def _is_named(leaf: str, record: Record, meaning: Meaning) -> bool:
+    return record.line == int(leaf) if leaf.isdecimal() else meaning.id.startswith(leaf)
+
+
+def _origin(session: Session) -> Origin | None:
+    """Where a session says that it comes from: its head tells, or the last copied record."""
+    head = (record.value for record in islice(records(session.source), _HEAD))
+    told = (session.format.origin(value) for value in head if value is not None)
+    return next(filter(None, told), None)
+
+
+def _parent(session: Session, origin: Origin, known: Sequence[Path]) -> Path | None:
+    """The file of the session that another refers to: one that is known, or one near it."""
+    path = session.source.path
+    form = session.format
+    near: list[Path] = list(known)
+    if path is not None:
+        near += sorted(path.parent.glob(f"*{escape(origin.session)}*.jsonl*"))
+        home = form.home(path)
+        if home is not None:
+            near += sorted(home.rglob(f"*{escape(origin.session)}*.jsonl*"))
+    return next((p for p in near if form.session_id(p) == origin.session), None)
+
+
+def name_of(given: str) -> Name:
+    """The side that a command line names: PATH, or PATH@LEAF."""
+    path, at, leaf = given.rpartition("@")
+    # Not Path.exists: of a folder that cannot be searched it raises OSError.
+    if not at or not path or os.path.lexists(given):
+        return Name(given)
+    return Name(path, leaf)

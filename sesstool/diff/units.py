@@ -1,0 +1,167 @@
+"""What a record says and does, as units: one message, call, result or thought each.
+
+Units are what two sessions share or do not. They mean the same in every format, so that sessions
+of different agents can be compared: envelopes, ids and times are no part of what they say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from sesstool.formats.base import mapping, text
+from sesstool.formats.events import (
+    Checkpoint,
+    Event,
+    Meaning,
+    Message,
+    StateChange,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from sesstool.records.heal import decode
+from sesstool.records.jsonspan import parts
+
+KINDS = ("message", "thinking", "call", "result", "compaction", "rollback", "unknown")
+
+
+@dataclass(slots=True)
+class Unit:
+    """One thing that was said or done.
+
+    `kind` is one of KINDS. `name` is the role of a message, or the tool of a call. `content` is
+    text, or what a call was given. `id` is the call's id for calls and results. `pointer` tells
+    where in the record it stands. `error` says that a result tells of a failure.
+    """
+
+    kind: str
+    name: str
+    content: Any
+    id: str = ""
+    pointer: str = ""
+    error: bool = False
+
+    @property
+    def words(self) -> str:
+        """The content as text."""
+        return self.content if type(self.content) is str else canonical(self.content).decode()
+
+    def key(self) -> int:
+        """A number of 64 bits, with a sign, that is the same for units that say the same."""
+        content = self.content
+        raw = content.encode("utf-8", "surrogatepass") if type(content) is str else None
+        head = f"{self.kind}\0{self.name}\0{self.error:d}\0".encode("utf-8", "surrogatepass")
+        digest = blake2b(head + (canonical(content) if raw is None else raw), digest_size=8)
+        return int.from_bytes(digest.digest(), "big", signed=True)
+
+
+def units(value: dict[str, Any], meaning: Meaning) -> Iterator[Unit]:
+    """The units of a record, in the order in which the model gets them."""
+    events = meaning.events
+    own = {event.pointer for event in events if type(event) is not Message}
+    for event in sorted(events, key=_order) if len(events) > 1 else events:
+        kind = type(event)
+        if kind is Message:
+            assert isinstance(event, Message)
+            words = "" if event.hidden else _message(event, own)
+            if words:
+                yield Unit("message", event.role, words, pointer=event.pointer)
+        elif kind is not StateChange or event.name == "rollback":  # type: ignore[union-attr]
+            unit = _unit(value, event)
+            if unit is not None:
+                yield unit
+
+
+def _order(event: Event) -> int:
+    """Thoughts come before words, words before calls; the rest stands as it is."""
+    kind = type(event)
+    if kind is Thinking or kind is Checkpoint:
+        return 0
+    return 1 if kind is Message else 2
+
+
+def _unit(value: dict[str, Any], event: Event) -> Unit | None:
+    if isinstance(event, ToolCall):
+        arguments = _arguments(event.arguments)
+        return Unit("call", event.name, arguments, event.id, event.pointer)
+    if isinstance(event, ToolResult):
+        words = flat(event.content)
+        return Unit("result", "", words, event.id, event.pointer, event.error)
+    if isinstance(event, Thinking):
+        return Unit("thinking", "", _thought(_at(value, event.pointer)), pointer=event.pointer)
+    if isinstance(event, Checkpoint):
+        return None if event.summary and event.pointer == "" else Unit("compaction", "", "")
+    if isinstance(event, StateChange):
+        return Unit("rollback", "", str(event.value), pointer=event.pointer)
+    if isinstance(event, Unknown):
+        return Unit("unknown", event.name, _at(value, event.pointer), pointer=event.pointer)
+    return None
+
+
+def _message(event: Message, own: set[str]) -> str:
+    """The words of a message, without blocks that are units of their own."""
+    content = event.content
+    if type(content) is not list:
+        return flat(content)
+    blocks = (b for n, b in enumerate(content) if f"{event.pointer}/{n}" not in own)
+    return flat(list(blocks))
+
+
+def flat(content: Any) -> str:
+    """What a content says: its text, and for a block that has none its JSON."""
+    if type(content) is str:
+        return content
+    if content is None:
+        return ""
+    if type(content) is not list:
+        words = mapping(content).get("content")
+        return words if type(words) is str else canonical(content).decode()
+    said = []
+    for block in content:
+        words = block if type(block) is str else mapping(block).get("text")
+        said.append(words if type(words) is str else canonical(block).decode())
+    return "\n".join(said)
+
+
+def _thought(block: Any) -> str:
+    """What a thinking block says; of a sealed one its seal."""
+    held = mapping(block)
+    said = text(held.get("thinking")) or flat(held.get("summary") or held.get("content"))
+    sealed = held.get("data") or held.get("encrypted_content") or held.get("signature")
+    return said or text(sealed)
+
+
+def _arguments(arguments: Any) -> Any:
+    """What a call was given, as a value where it is kept as JSON text."""
+    if type(arguments) is not str:
+        return arguments
+    try:
+        value = decode(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    return value if type(value) in (dict, list) else arguments
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """The value at a JSON pointer that the format has found there."""
+    for part in parts(pointer):
+        value = value[int(part)] if type(value) is list else mapping(value).get(part)
+    return value
+
+
+def canonical(value: Any) -> bytes:
+    """A value as JSON, the same for the same value."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, RecursionError):  # half a character, or an integer of many digits
+        try:
+            return json.dumps(value, sort_keys=True).encode("utf-8", "surrogatepass")
+        except RecursionError:
+            return b"(nested too deep)"
