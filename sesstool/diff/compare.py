@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -15,6 +15,8 @@ from sesstool.diff.sides import Side
 from sesstool.formats.base import Origin
 
 Kind = Literal["equal", "left", "right", "changed", "moved"]
+FACTS = ("times", "ids", "cwd", "version")
+"""What envelopes tell beside what was said and done: no difference unless it is asked for."""
 # Pairs of units that only resemble each other are looked for where so many could, at most.
 _MOST_PAIRS = 1 << 14
 
@@ -48,6 +50,7 @@ class Comparison:
     changes: tuple[Change, ...]
     lineage: str
     origin: Origin | None = None
+    told: frozenset[str] = frozenset()
     based: tuple[bytearray, bytearray] | None = None
 
     @cached_property
@@ -73,15 +76,68 @@ class Comparison:
         return (first.left_end - 1, first.right_end - 1) if first and shared else (-1, -1)
 
 
-def compare(left: Side, right: Side, base: Side | None = None) -> Comparison:
-    """Compare two sides, and where a common ancestor is given each with it."""
+def compare(
+    left: Side, right: Side, base: Side | None = None, *, told: frozenset[str] = frozenset()
+) -> Comparison:
+    """Compare two sides, and where a common ancestor is given each with it.
+
+    Units that say the same are "changed" where any of the FACTS in `told` differ.
+    """
     runs = align(left.keys, right.keys)
     elsewhere = moved(left.keys, right.keys, runs)
-    changes = tuple(_changes(left, right, runs, elsewhere))
+    changes: Iterable[Change] = _changes(left, right, runs, elsewhere)
+    if told:
+        changes = _told(left, right, changes, told)
     based = None
     if base is not None:
         based = (_in_base(base, left), _in_base(base, right))
-    return Comparison(left, right, changes, *related(left, right, runs), based)
+    return Comparison(left, right, tuple(changes), *related(left, right, runs), told, based)
+
+
+def envelope(side: Side, number: int) -> dict[str, str]:
+    """What the envelope around a unit tells, by FACTS and their parts."""
+    about, unit = side.about(number), side.unit(number)
+    return {
+        "times": about.time,
+        "ids.record": about.id,
+        "ids.parent": about.parent or "",
+        "ids.session": about.session,
+        "ids.call": unit.id,
+        "cwd": about.cwd,
+        "version": about.version,
+    }
+
+
+def told_apart(
+    left: Side, one: int, right: Side, other: int, told: frozenset[str]
+) -> list[tuple[str, str, str]]:
+    """The facts around two units that differ, each with both values."""
+    ours, theirs = envelope(left, one), envelope(right, other)
+    return [
+        (name, value, theirs[name])
+        for name, value in ours.items()
+        if value != theirs[name] and name.partition(".")[0] in told
+    ]
+
+
+def _told(
+    left: Side, right: Side, changes: Iterable[Change], told: frozenset[str]
+) -> Iterator[Change]:
+    """The changes, with what is equal but for its envelope as changed."""
+    for change in changes:
+        if change.kind != "equal":
+            yield change
+            continue
+        a, b = change.left, change.right
+        for n in range(change.left_end - change.left):
+            one, other = change.left + n, change.right + n
+            if told_apart(left, one, right, other, told):
+                if one > a:
+                    yield Change("equal", a, one, b, other)
+                yield Change("changed", one, one + 1, other, other + 1)
+                a, b = one + 1, other + 1
+        if change.left_end > a:
+            yield Change("equal", a, change.left_end, b, change.right_end)
 
 
 def related(left: Side, right: Side, runs: Sequence[Run]) -> tuple[str, Origin | None]:

@@ -78,6 +78,7 @@ class Side:
         except BaseException:
             self._stack.close()
             raise
+        self._session = session
         self.session = session.id
         self.format: Format = session.format
         self.cwd, self.version = session.cwd, session.version
@@ -112,6 +113,10 @@ class Side:
     def line(self, number: int) -> int:
         """The line of the record that a unit stands in."""
         return self._line[number]
+
+    def parent(self) -> Path | None:
+        """The file of the session that this one says it comes from, if it is near."""
+        return _parent(self._session, self.origin, ()) if self.origin else None
 
     def file(self, number: int) -> str:
         """The file that a unit stands in."""

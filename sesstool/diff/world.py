@@ -1,0 +1,81 @@
+"""What each side did to the world: copying a session copies no world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sesstool.diff.compare import Comparison
+from sesstool.diff.effects import Effect, effects
+from sesstool.diff.sides import Side
+
+
+class Done(NamedTuple):
+    """A call that may have changed something: its unit, the line, the tool, and what."""
+
+    unit: int
+    line: int
+    tool: str
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What may have changed in the world.
+
+    `inherited` are the calls that both sides have from before they parted: they were done once.
+    `left` and `right` are those of one side, each done apart from the other, also where both did
+    the same. `both` are the files that either side touched.
+    """
+
+    inherited: tuple[Done, ...]
+    left: tuple[Done, ...]
+    right: tuple[Done, ...]
+    both: tuple[str, ...]
+
+
+def world(comparison: Comparison) -> World:
+    """The calls of a comparison whose tools may have changed something."""
+    left, right = comparison.left, comparison.right
+    shared = _shared(comparison)
+    ours, theirs = tuple(_done(left)), tuple(_done(right))
+    apart = tuple(done for done in ours if done.unit not in shared)
+    there = tuple(done for done in theirs if done.unit not in set(shared.values()))
+    both = {target for target in _files(apart) if target in set(_files(there))}
+    inherited = tuple(done for done in ours if done.unit in shared)
+    return World(inherited, apart, there, tuple(sorted(both)))
+
+
+def _shared(comparison: Comparison) -> dict[int, int]:
+    """The calls that are one and the same on both sides, by number, left to right.
+
+    Behind the fork point a call that both made alike was made twice, unless it has one id.
+    """
+    left, right = comparison.left, comparison.right
+    fork = comparison.fork[0]
+    shared: dict[int, int] = {}
+    for change in comparison.changes:
+        if change.kind != "equal":
+            continue
+        for n in range(change.left_end - change.left):
+            one, other = change.left + n, change.right + n
+            if left.kind(one) == "call" and (
+                one <= fork or left.identities[one] == right.identities[other] != 0
+            ):
+                shared[one] = other
+    return shared
+
+
+def _done(side: Side) -> Iterator[Done]:
+    form = side.format
+    for number in range(len(side)):
+        if side.kind(number) == "call":
+            call = side.unit(number)
+            found = effects(call.name, call.content, form.harmless, form.waits)
+            if found:
+                yield Done(number, side.line(number), call.name, tuple(found))
+
+
+def _files(calls: tuple[Done, ...]) -> Iterator[str]:
+    return (effect.target for done in calls for effect in done.effects if effect.kind == "file")

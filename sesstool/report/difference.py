@@ -1,0 +1,188 @@
+"""A comparison as rows to be shown, whatever shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from sesstool.diff.compare import Change, Comparison, told_apart
+from sesstool.diff.fields import MISSING, changed_fields
+from sesstool.diff.sides import Side
+from sesstool.diff.units import Unit, canonical
+from sesstool.diff.words import Piece, lines, words
+
+# Longer texts are compared by their lines.
+_LONG = 2000
+_TITLES = {
+    "call": "TOOL CALL",
+    "result": "TOOL RESULT",
+    "thinking": "THINKING",
+    "compaction": "COMPACTION",
+    "rollback": "ROLLED BACK",
+    "unknown": "RECORD",
+}
+
+Sign = Literal["=", "-", "+", "~", "<", ">"]
+"""Equal, on the left only, on the right only, changed; moved: stands here on that side."""
+
+
+@dataclass(slots=True)
+class Part:
+    """A piece of what a unit says: of a call one field, named, of all others the whole.
+
+    The pieces of a side are those of its own sign and those that both have.
+    """
+
+    name: str
+    pieces: list[Piece]
+
+
+@dataclass(slots=True)
+class Cell:
+    """A unit on one side: the line of its record, what it is, and what it says.
+
+    `note` tells what is to be known beside that, "" where there is nothing.
+    """
+
+    line: int
+    title: str
+    parts: list[Part] = field(default_factory=list)
+    note: str = ""
+
+
+class Row(NamedTuple):
+    """What stands side by side; `number` counts the differences from 1, and is 0 for none."""
+
+    sign: Sign
+    left: Cell | None
+    right: Cell | None
+    number: int = 0
+
+
+class Fold(NamedTuple):
+    """So many equal units that are not shown."""
+
+    size: int
+
+
+class Fork(NamedTuple):
+    """Where the sides part."""
+
+
+def rows(comparison: Comparison, context: int = 2) -> Iterator[Row | Fold | Fork]:
+    """All that is to be shown, in order; of what is equal `context` units around differences."""
+    number = 0
+    changes = comparison.changes
+    for place, change in enumerate(changes):
+        if change.kind == "equal":
+            before, behind = place > 0, place + 1 < len(changes)
+            yield from _equal(
+                comparison, change, context if before else 0, context if behind else 0
+            )
+        else:
+            for row in _different(comparison, change):
+                number += 1
+                yield row._replace(number=number)
+        if place == 0 and change.kind == "equal" and behind_fork(comparison):
+            yield Fork()
+
+
+def behind_fork(comparison: Comparison) -> bool:
+    """Whether anything differs behind what both share from the beginning on."""
+    return comparison.fork[0] >= 0 and comparison.differs
+
+
+def _equal(
+    comparison: Comparison, change: Change, before: int, behind: int
+) -> Iterator[Row | Fold]:
+    """The ends of what is equal next to differences, with the middle folded."""
+    size = change.left_end - change.left
+    shown = [*range(min(before, size)), *range(max(size - behind, min(before, size)), size)]
+    folded = size - len(shown)
+    for n in shown:
+        if folded and n >= before:
+            yield Fold(folded)
+            folded = 0
+        left = _cell(comparison.left, change.left + n)
+        right = _cell(comparison.right, change.right + n)
+        yield Row("=", left, right)
+    if folded:
+        yield Fold(folded)
+
+
+def _different(comparison: Comparison, change: Change) -> Iterator[Row]:
+    left, right = comparison.left, comparison.right
+    if change.kind == "changed":
+        yield Row("~", *_both(comparison, change.left, change.right))
+        return
+    for n in range(change.left, change.left_end):
+        moved = change.kind == "moved"
+        cell = _cell(left, n, _base_note(comparison, 0, n))
+        if moved:
+            cell.note = f"moved: line {right.line(change.elsewhere + n - change.left)} there"
+        yield Row("<" if moved else "-", cell, None)
+    for n in range(change.right, change.right_end):
+        moved = change.kind == "moved"
+        cell = _cell(right, n, _base_note(comparison, 1, n))
+        if moved:
+            cell.note = f"moved: line {left.line(change.elsewhere + n - change.right)} there"
+        yield Row(">" if moved else "+", None, cell)
+
+
+def _base_note(comparison: Comparison, side: int, number: int) -> str:
+    """What a unit on one side means where the common ancestor is known."""
+    if comparison.based is None:
+        return ""
+    other = ("right", "left")[side]
+    return f"the {other} side took it out" if comparison.based[side][number] else "new here"
+
+
+def title(unit: Unit) -> str:
+    """What a unit is, in capitals, with the tool of a call."""
+    if unit.kind == "message":
+        return unit.name.upper()
+    failed = " FAILED" if unit.error else ""
+    return f"{_TITLES[unit.kind]} {unit.name}".rstrip() + failed
+
+
+def _cell(side: Side, number: int, note: str = "") -> Cell:
+    unit = side.unit(number)
+    return Cell(side.line(number), title(unit), list(_plain(unit)), note)
+
+
+def _plain(unit: Unit) -> Iterator[Part]:
+    if unit.kind == "call" and type(unit.content) is dict:
+        for name, value in unit.content.items():
+            yield Part(name, [Piece("=", shown(value))])
+    elif unit.words:
+        yield Part("", [Piece("=", unit.words)])
+
+
+def shown(value: Any) -> str:
+    """A value of an argument: text as it is, all else as JSON."""
+    return value if type(value) is str else canonical(value).decode("utf-8", "replace")
+
+
+def _both(comparison: Comparison, one: int, other: int) -> tuple[Cell, Cell]:
+    """The cells of a unit that changed, both with the pieces of both."""
+    left, right = comparison.left, comparison.right
+    a, b = left.unit(one), right.unit(other)
+    facts = told_apart(left, one, right, other, comparison.told)
+    parts = [Part(name, compared(ours, theirs)) for name, ours, theirs in facts]
+    parts += _changed(a, b)
+    return Cell(left.line(one), title(a), parts), Cell(right.line(other), title(b), parts)
+
+
+def _changed(a: Unit, b: Unit) -> Iterator[Part]:
+    if a.kind == "call":
+        for change in changed_fields(a.content, b.content):
+            texts = ("" if v is MISSING else shown(v) for v in (change.left, change.right))
+            yield Part(change.pointer.removeprefix("/"), compared(*texts))
+    else:
+        yield Part("", compared(a.words, b.words))
+
+
+def compared(left: str, right: str) -> list[Piece]:
+    """Two texts as pieces: by words, long ones by lines."""
+    return (lines if len(left) + len(right) > _LONG else words)(left, right)
