@@ -167,11 +167,17 @@ def shown(value: Any) -> str:
 def _both(comparison: Comparison, one: int, other: int) -> tuple[Cell, Cell]:
     """The cells of a unit that changed, both with the pieces of both."""
     left, right = comparison.left, comparison.right
-    a, b = left.unit(one), right.unit(other)
+    parts = changed_parts(comparison, one, other)
+    ours, theirs = title(left.unit(one)), title(right.unit(other))
+    return Cell(left.line(one), ours, parts), Cell(right.line(other), theirs, parts)
+
+
+def changed_parts(comparison: Comparison, one: int, other: int) -> list[Part]:
+    """What changed in a unit: the facts of its envelope that were asked for, and what it says."""
+    left, right = comparison.left, comparison.right
     facts = told_apart(left, one, right, other, comparison.told)
     parts = [Part(name, compared(ours, theirs)) for name, ours, theirs in facts]
-    parts += _changed(a, b)
-    return Cell(left.line(one), title(a), parts), Cell(right.line(other), title(b), parts)
+    return parts + list(_changed(left.unit(one), right.unit(other)))
 
 
 def _changed(a: Unit, b: Unit) -> Iterator[Part]:

@@ -1,0 +1,123 @@
+"""A comparison as one JSON document, which holds all of both sides that is not equal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sesstool import __version__
+from sesstool.diff.compare import Change, Comparison
+from sesstool.diff.sides import Side
+from sesstool.diff.world import Done, world
+from sesstool.report.difference import Part, changed_parts
+
+SCHEMA_VERSION = 1
+
+
+def document(comparison: Comparison, *, effects: bool) -> Iterator[bytes]:
+    """The document that `schemas/output/diff.schema.json` describes, in parts."""
+    left, right = comparison.left, comparison.right
+    one, other = comparison.fork
+    head: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": "sesstool",
+        "version": __version__,
+        "left": _side(left),
+        "right": _side(right),
+        "lineage": comparison.lineage,
+        "differs": comparison.differs,
+        "fork": None if one < 0 else {"left": _place(left, one), "right": _place(right, other)},
+        "counts": comparison.counts,
+    }
+    if effects:
+        found = world(comparison)
+        head["effects"] = {
+            "left": _calls(found.left),
+            "right": _calls(found.right),
+            "both": list(found.both),
+            "inherited": _calls(found.inherited),
+        }
+    yield json.dumps(head)[:-1].encode() + b', "changes": ['
+    between = b"\n"
+    for change in comparison.changes:
+        yield between + json.dumps(_change(comparison, change)).encode()
+        between = b",\n"
+    yield b"\n]}\n"
+
+
+def _side(side: Side) -> dict[str, Any]:
+    origin = side.origin
+    return {
+        "path": str(side.name.path),
+        "leaf": side.name.leaf or None,
+        "format": side.format.name,
+        "session": side.session or None,
+        "origin": None if origin is None else {"session": origin.session, "mode": origin.mode},
+        "records": side.records,
+        "units": len(side),
+    }
+
+
+def _change(comparison: Comparison, change: Change) -> dict[str, Any]:
+    left, right = comparison.left, comparison.right
+    out: dict[str, Any] = {"kind": change.kind}
+    for name, first, end in (
+        ("left", change.left, change.left_end),
+        ("right", change.right, change.right_end),
+    ):
+        out[name] = {"first": first, "count": end - first}
+    if change.kind == "moved":
+        out["elsewhere"] = change.elsewhere
+    if change.kind == "equal":
+        return out
+    for name, side, first, end in (
+        ("left", left, change.left, change.left_end),
+        ("right", right, change.right, change.right_end),
+    ):
+        out[name]["units"] = [_unit(comparison, side, n) for n in range(first, end)]
+    if change.kind == "changed":
+        parts = changed_parts(comparison, change.left, change.right)
+        out["parts"] = [_part(part) for part in parts]
+    return out
+
+
+def _place(side: Side, number: int) -> dict[str, Any]:
+    return {
+        "unit": number,
+        "file": side.file(number),
+        "line": side.line(number),
+        "id": side.about(number).id or None,
+    }
+
+
+def _unit(comparison: Comparison, side: Side, number: int) -> dict[str, Any]:
+    unit = side.unit(number)
+    out = _place(side, number) | {
+        "kind": unit.kind,
+        "name": unit.name or None,
+        "call": unit.id or None,
+        "error": unit.error,
+        "pointer": unit.pointer,
+        "content": unit.content,
+    }
+    if comparison.based is not None:
+        out["in_base"] = bool(comparison.based[side is comparison.right][number])
+    return out
+
+
+def _part(part: Part) -> dict[str, Any]:
+    pieces = [{"sign": piece.sign, "text": piece.text} for piece in part.pieces]
+    return {"name": part.name, "pieces": pieces}
+
+
+def _calls(calls: Iterable[Done]) -> list[dict[str, Any]]:
+    return [
+        {
+            "unit": done.unit,
+            "line": done.line,
+            "tool": done.tool,
+            "effects": [effect._asdict() for effect in done.effects],
+        }
+        for done in calls
+    ]
