@@ -17,7 +17,7 @@ from sesstool.records.write import create
 from sesstool.report import diff_text
 from sesstool.report.base import count
 from sesstool.report.difference import rows
-from sesstool.text import quoted, safe
+from sesstool.text import safe
 
 # Around a difference so many equal units are shown.
 _CONTEXT = 2
@@ -92,6 +92,8 @@ def command(
     """
     lean_heap()
     sides = _branches(shared, left, right) if branches else _two(left, right)
+    if sides is None:
+        return 0
     told = frozenset(diffing.FACTS).difference(frozenset() if no_ignore else ignore)
     ancestor = _named(base) if base else None
     with diffing.diff(*sides, ancestor, told=told) as found:
@@ -123,8 +125,13 @@ def _named(given: str) -> diffing.Name:
     return diffing.Name(single(str(name.path)), name.leaf)
 
 
-def _branches(shared: Common, left: str, right: str | None) -> tuple[diffing.Name, diffing.Name]:
-    """List the leaves of a session; the live branch and the newest other one are compared."""
+def _branches(
+    shared: Common, left: str, right: str | None
+) -> tuple[diffing.Name, diffing.Name] | None:
+    """List the leaves of a session; the live branch and the newest other one are compared.
+
+    None where there is but one.
+    """
     if right is not None:
         raise UsageError("--branches takes one session", hint="name branches as PATH@LEAF")
     name = _named(left)
@@ -134,7 +141,8 @@ def _branches(shared: Common, left: str, right: str | None) -> tuple[diffing.Nam
         said = count(leaf.messages, "message")
         shared.note(f"leaf at line {leaf.line}  {safe(leaf.id)}  {said} of its own{live}")
     if len(found) < 2:
-        raise UsageError(f"{left} has no other branch", hint=f"sesstool show {quoted(left)}")
+        shared.note(f"{safe(left)} has no other branch")
+        return None
     first = name if name.leaf else diffing.Name(name.path, str(found[0].line))
     others = [leaf for leaf in found if str(leaf.line) != first.leaf and leaf.id != first.leaf]
     return first, diffing.Name(name.path, str(others[0].line))

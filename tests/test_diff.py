@@ -1,0 +1,272 @@
+"""`sesstool diff`: what it takes, tells and refuses; pairs with expectations are in samples."""
+
+import json
+
+import pytest
+
+from sesstool.api import diffing
+from sesstool.cli.main import run
+from tests.conftest import (
+    answer,
+    boundary,
+    jsonl,
+    linked,
+    prompt,
+    result,
+    said,
+    talk,
+    uid,
+    use,
+    words,
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a session; returns its path as text."""
+
+    def write(name, *records):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_bytes(jsonl(*records))
+        return str(path)
+
+    return write
+
+
+def compared(left, right, base=None, **more):
+    """The changes as kinds with their sizes, and the fork lines."""
+    names = [diffing.name_of(name) for name in (left, right)]
+    with diffing.diff(*names, base and diffing.name_of(base), **more) as found:
+        fork = tuple(
+            side.line(n) if n >= 0 else 0
+            for side, n in zip((found.left, found.right), found.fork, strict=True)
+        )
+        kinds = [(c.kind, c.left_end - c.left, c.right_end - c.right) for c in found.changes]
+        return kinds, fork
+
+
+def test_a_session_is_equal_to_itself(write, capsys):
+    path = write("a", *talk(4))
+    assert run(["diff", path, path]) == 0
+    out, err = capsys.readouterr()
+    assert "no difference" in out
+    assert err == "no difference: 4 units on both sides\n"
+
+
+def test_envelopes_are_no_difference_unless_asked_for(write):
+    """A copy has new ids and times; with `told` each fact counts alone."""
+    left = write("a", *talk(2))
+    copied = [r | {"timestamp": "2026-05-05T05:05:05.000Z"} for r in talk(12, first=11)]
+    right = write("b", *copied)
+    assert compared(left, right) == ([("equal", 2, 2)], (2, 2))
+    assert compared(left, right, told=frozenset({"cwd", "version"}))[0] == [("equal", 2, 2)]
+    for fact in ("times", "ids"):
+        assert compared(left, right, told=frozenset({fact}))[0] == [("changed", 1, 1)] * 2
+
+
+def test_no_ignore_shows_the_facts(write, capsys):
+    left, right = write("a", prompt(1, None)), write("b", prompt(1, None, cwd="/srv/pier"))
+    assert run(["diff", left, right]) == 0
+    capsys.readouterr()
+    assert run(["diff", "--no-ignore", "--unified", left, right]) == 1
+    out = capsys.readouterr().out
+    assert "-     cwd: /srv/[beacon]\n" in out
+    assert "+     cwd: /srv/{pier}\n" in out
+    assert run(["diff", "--ignore", "cwd", left, right]) == 0
+    assert run(["diff", "--ignore", "times", left, right]) == 1
+
+
+def test_what_changed_is_paired_by_id(write):
+    """Of records that kept their ids one that says something else has changed."""
+    left = write("a", *talk(2), prompt(3, 2, "north"), answer(4, 3))
+    right = write("b", *talk(2), prompt(3, 2, "quite another thing"), answer(4, 3))
+    kinds, fork = compared(left, right)
+    assert kinds == [("equal", 2, 2), ("changed", 1, 1), ("equal", 1, 1)]
+    assert fork == (2, 2)
+
+
+def test_what_changed_is_paired_by_likeness(write):
+    left = write("a", prompt(1, None, "go to the north gate"), answer(2, 1))
+    right = write("b", prompt(11, None, "go to the south gate"), answer(12, 11, words("no")))
+    assert compared(left, right)[0] == [("changed", 1, 1), ("left", 1, 0), ("right", 0, 1)]
+
+
+def test_a_block_that_moved_is_told_on_both_sides(write):
+    said_ = [f"step {n} of the way" for n in range(12)]
+    moved = [*said_[:2], *said_[6:10], *said_[2:6], *said_[10:]]
+    left = write("a", *(prompt(n, n - 1 or None, w) for n, w in enumerate(said_, 1)))
+    right = write("b", *(prompt(n, n - 1 or None, w) for n, w in enumerate(moved, 1)))
+    kinds, _ = compared(left, right)
+    assert sorted(kind for kind in kinds if kind[0] == "moved") == [
+        ("moved", 0, 4),
+        ("moved", 4, 0),
+    ]
+    assert sum(left for kind, left, _ in kinds if kind == "equal") == 8
+
+
+def test_sessions_of_two_agents(write):
+    """The same talk means the same, however it is kept."""
+    left = write("claude", prompt(1, None, "light it"), answer(2, 1, words("done")))
+    right = write("openai", said("user", "light it"), said("assistant", "done"))
+    assert compared(left, right) == ([("equal", 2, 2)], (2, 2))
+
+
+def test_calls_are_compared_as_values(write):
+    """The order of keys, and JSON text or not, is no difference."""
+    left = write("a", answer(1, None, use("c1", "Write", path="x", text="y")))
+    call = {"id": "c9", "type": "function"}
+    call["function"] = {"name": "Write", "arguments": '{"text": "y", "path": "x"}'}
+    right = write("b", {"role": "assistant", "content": None, "tool_calls": [call]})
+    assert compared(left, right)[0] == [("equal", 1, 1)]
+
+
+def test_branches_of_one_file(write, capsys):
+    path = write("a", *talk(4), prompt(5, 2, "another way"), answer(6, 5, words("yes")))
+    assert run(["diff", path, "--branches", "--stat"]) == 1
+    out, err = capsys.readouterr()
+    assert f"leaf at line 6  {uid(6)}  4 messages of its own  live\n" in err
+    assert f"leaf at line 4  {uid(4)}  2 messages of its own\n" in err
+    assert "branches of one file; fork at line 2 | line 2" in out
+    assert compared(f"{path}@6", f"{path}@{uid(4)}")[1] == (2, 2)
+
+
+def test_one_branch_alone(write, capsys):
+    path = write("a", *talk(2))
+    assert run(["diff", path, "--branches"]) == 0
+    assert "has no other branch" in capsys.readouterr().err
+
+
+def test_above_a_compaction(write):
+    """A side goes on above a compaction, although a resume does not."""
+    left = write("a", *talk(4))
+    summary = prompt(6, 5, "what was said", isCompactSummary=True)
+    right = write("b", *talk(4), boundary(5, 4), summary, answer(7, 6))
+    kinds, fork = compared(left, right)
+    assert kinds == [("equal", 4, 4), ("right", 0, 3)]
+    assert fork == (4, 4)
+
+
+def test_three_ways(write, capsys):
+    """With the common ancestor it is told who took out and who put in."""
+    base = write("base", *talk(3))
+    left = write("a", *talk(3), answer(4, 3, words("left")))
+    right = write("b", *talk(2))
+    assert run(["diff", left, right, "--base", base, "--unified"]) == 1
+    out = capsys.readouterr().out
+    assert "- 3 USER  (the right side took it out)" in out
+    assert "- 4 ASSISTANT  (new here)" in out
+
+
+def test_the_ancestor_is_found(write, capsys):
+    """Where both sides say the same of it and its file is beside them."""
+    parent = uid(900)
+    forked = {"forkedFrom": {"sessionId": parent, "messageUuid": uid(2)}}
+    write(parent, *[r | {"sessionId": parent} for r in talk(2)])
+    left = write("a", *(r | forked for r in talk(12, first=11)), prompt(13, 12, "left"))
+    right = write("b", *(r | forked | {"sessionId": uid(7)} for r in talk(22, first=21)))
+    assert run(["diff", left, right, "--unified"]) == 1
+    out = capsys.readouterr().out
+    assert "two forks of one session; fork at line 2 | line 2" in out
+    assert "- 3 USER  (new here)" in out
+
+
+def test_what_each_side_did_to_the_world(write, capsys):
+    """Shared calls were done once; the same call made apart was done twice."""
+    shared = [
+        prompt(1, None),
+        answer(2, 1, use("c1", "Write", file_path="/srv/map.txt", content="x")),
+        result(3, 2, "c1"),
+    ]
+    ours = [
+        *shared,
+        answer(4, 3, use("c2", "Edit", file_path="/srv/a.txt", old_string="a", new_string="b")),
+        result(5, 4, "c2"),
+    ]
+    theirs = [
+        *shared,
+        answer(14, 3, use("c3", command="make it")),
+        result(15, 14, "c3"),
+        answer(16, 15, use("c4", "Edit", file_path="/srv/a.txt", old_string="a", new_string="c")),
+        result(17, 16, "c4"),
+    ]
+    left, right = write("a", *ours), write("b", *theirs)
+    assert run(["diff", left, right, "--stat", "--effects"]) == 1
+    told = capsys.readouterr().out.split("what may have changed in the world\n")[1]
+    assert told == (
+        "  left side, behind the fork: 1 call\n"
+        "         4  file     Edit: /srv/a.txt\n"
+        "  right side, behind the fork: 2 calls\n"
+        "         4  command  Bash: make it\n"
+        "         6  file     Edit: /srv/a.txt\n"
+        "  both sides touched: 1 file\n"
+        "    /srv/a.txt\n"
+        "  inherited by both, done once: 1 call\n"
+        "         2  file     Write: /srv/map.txt\n"
+    )
+
+
+def test_subagents_in_one_file_belong_to_every_branch(write):
+    aside = linked(8, None, "user", isSidechain=True, agentId="a1")
+    aside["message"] = {"role": "user", "content": "look"}
+    path = write("a", *talk(4), aside, prompt(5, 2, "another way"))
+    kinds, _ = compared(f"{path}@4", f"{path}@6")
+    assert ("equal", 1, 1) in kinds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["a"], 2, "a second session is missing"),
+        (["a", "b", "--branches"], 2, "--branches takes one session"),
+        (["a@77", "b"], 2, "has no record 77"),
+        (["plain@2", "b"], 2, "has no branches"),
+        (["a", "b", "--ignore", "tides"], 2, "--ignore does not know tides"),
+        (["a", "nowhere.jsonl"], 3, "cannot open"),
+        (["a", "none"], 3, "holds no record that can be read"),
+    ],
+)
+def test_refusals(write, tmp_path, monkeypatch, capsys, arguments, code, said):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        write(name, *talk(2))
+    write("plain", {"role": "user", "content": "light it"})
+    (tmp_path / "none.jsonl").write_bytes(b"tide tables\n")
+    known = {name: f"{name}.jsonl" for name in ("a", "b", "none")}
+    known |= {"a@77": "a.jsonl@77", "plain@2": "plain.jsonl@2"}
+    assert run(["diff", *(known.get(word, word) for word in arguments)]) == code
+    err = capsys.readouterr().err
+    assert said in err
+    assert "hint" in err
+
+
+def test_a_path_with_an_at(write):
+    path = write("me@home", *talk(2))
+    assert compared(path, path)[0] == [("equal", 2, 2)]
+
+
+def test_hostile_text_is_made_visible(write, capsys):
+    left = write("a", prompt(1, None, "safe"))
+    right = write("b", prompt(1, None, "\x1b[31mred\u202eder \x07"))
+    assert run(["diff", left, right]) == 1
+    out = capsys.readouterr().out
+    assert not {"\x1b", "\u202e", "\x07"}.intersection(out)
+    assert "␛[31mred<U+202E>der" in out.replace("{", "").replace("}", "")
+
+
+def test_half_a_character_in_json(tmp_path, capsys):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(jsonl(prompt(1, None, "x")).replace(b'"x"', b'"\\ud83d"'))
+    other = tmp_path / "b.jsonl"
+    other.write_bytes(jsonl(prompt(1, None, "y")))
+    for form in ("json", "text"):
+        assert run(["diff", "-f", form, str(path), str(other)]) == 1
+        capsys.readouterr()
+
+
+def test_the_output_file(write, tmp_path, capsys):
+    """-o takes the result, whole or not at all, and no file is overwritten."""
+    left, right, out = write("a", *talk(2)), write("b", *talk(4)), tmp_path / "diff.json"
+    assert run(["diff", left, right, "-f", "json", "-o", str(out)]) == 1
+    assert capsys.readouterr().out == ""
+    assert json.loads(out.read_bytes())["counts"]["right"] == 2
+    assert run(["diff", left, right, "-f", "json", "-o", str(out)]) == 6
