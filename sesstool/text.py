@@ -51,7 +51,7 @@ def safe(text: str) -> str:
     Control characters become their pictures (␛), others without a shape of their own their
     code point: `<U+202E>`.
     """
-    if text.isprintable() and not any(c in _BLANK_LETTERS for c in text):
+    if text.isprintable() and (text.isascii() or not any(c in _BLANK_LETTERS for c in text)):
         return text
     return "".join(_visible(c) for c in text)
 

@@ -21,6 +21,8 @@ from sesstool.text import safe
 
 # Around a difference so many equal units are shown.
 _CONTEXT = 2
+# Of what one side has alone in a row so many are shown, unless all is asked for.
+_MOST = 100
 
 
 class Facts(click.ParamType[frozenset[str]]):
@@ -62,7 +64,7 @@ class Facts(click.ParamType[frozenset[str]]):
     show_default=True,
     help="How many equal units are shown around a difference.",
 )
-@click.option("--whole", is_flag=True, help="Show all of long texts.")
+@click.option("--whole", is_flag=True, help="Show all of long texts and stretches.")
 @click.option(
     "--ignore",
     type=Facts(),
@@ -168,7 +170,7 @@ def _text(
         wide = columns >= diff_text.SIDE_BY_SIDE
         beside = view == "side-by-side" or (view is None and wide)
         show = diff_text.side_by_side if beside else diff_text.unified
-        yield from show(rows(found, context), style)
+        yield from show(rows(found, context, 1 << 30 if whole else _MOST), style)
     if effects:
         yield from diff_text.world_lines(diffing.world(found))
 

@@ -41,7 +41,8 @@ def document(comparison: Comparison, *, effects: bool) -> Iterator[bytes]:
     yield json.dumps(head)[:-1].encode() + b', "changes": ['
     between = b"\n"
     for change in comparison.changes:
-        yield between + json.dumps(_change(comparison, change)).encode()
+        yield between
+        yield from _change(comparison, change)
         between = b",\n"
     yield b"\n]}\n"
 
@@ -59,27 +60,27 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def _change(comparison: Comparison, change: Change) -> dict[str, Any]:
-    left, right = comparison.left, comparison.right
-    out: dict[str, Any] = {"kind": change.kind}
-    for name, first, end in (
-        ("left", change.left, change.left_end),
-        ("right", change.right, change.right_end),
-    ):
-        out[name] = {"first": first, "count": end - first}
+def _change(comparison: Comparison, change: Change) -> Iterator[bytes]:
+    """A change, unit by unit: one side can have all of its units in one."""
+    about: dict[str, Any] = {"kind": change.kind}
     if change.kind == "moved":
-        out["elsewhere"] = change.elsewhere
-    if change.kind == "equal":
-        return out
-    for name, side, first, end in (
-        ("left", left, change.left, change.left_end),
-        ("right", right, change.right, change.right_end),
-    ):
-        out[name]["units"] = [_unit(comparison, side, n) for n in range(first, end)]
+        about["elsewhere"] = change.elsewhere
     if change.kind == "changed":
         parts = changed_parts(comparison, change.left, change.right)
-        out["parts"] = [_part(part) for part in parts]
-    return out
+        about["parts"] = [_part(part) for part in parts]
+    yield json.dumps(about)[:-1].encode()
+    for name, side, first, end in (
+        ("left", comparison.left, change.left, change.left_end),
+        ("right", comparison.right, change.right, change.right_end),
+    ):
+        yield f', "{name}": {{"first": {first}, "count": {end - first}'.encode()
+        if change.kind != "equal":
+            yield b', "units": ['
+            for n in range(first, end):
+                yield b", " * (n > first) + json.dumps(_unit(comparison, side, n)).encode()
+            yield b"]"
+        yield b"}"
+    yield b"}"
 
 
 def _place(side: Side, number: int) -> dict[str, Any]:

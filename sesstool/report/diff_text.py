@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from textwrap import wrap
 
 from sesstool.diff.compare import Comparison
 from sesstool.diff.sides import Side
 from sesstool.diff.words import Piece
 from sesstool.diff.world import Done, World
 from sesstool.report.base import count
-from sesstool.report.difference import Cell, Fold, Fork, Part, Row, Sign
+from sesstool.report.difference import Cell, Fold, Fork, More, Part, Row, Shown, Sign
 from sesstool.text import elide, safe, width
 
 # Where a side by side view has less room, it is no help.
@@ -59,18 +58,24 @@ def _at(side: Side, number: int) -> str:
     return f"line {side.line(number)}"
 
 
-def unified(rows: Iterable[Row | Fold | Fork], style: Style) -> Iterator[str]:
+def unified(rows: Iterable[Shown], style: Style) -> Iterator[str]:
     """One column: what is on the left only, then what is on the right only."""
     for row in rows:
         if isinstance(row, Fork):
             yield "  ↳ fork point"
         elif isinstance(row, Fold):
             yield f"  ⋯ {count(row.size, 'equal unit')} ⋯"
+        elif isinstance(row, More):
+            yield style.paint(row.sign, f"{row.sign} ⋯ {_more(row)} ⋯")
         else:
             for line in _unified(row, style):
                 yield style.paint(line[:1], line)
         if not isinstance(row, Row) or row.sign != "=":
             yield ""
+
+
+def _more(row: More) -> str:
+    return f"{count(row.size, 'more unit')}: --whole shows all"
 
 
 def _unified(row: Row, style: Style) -> Iterator[str]:
@@ -88,7 +93,7 @@ def _unified(row: Row, style: Style) -> Iterator[str]:
             yield f"{mark}     {text}"
 
 
-def side_by_side(rows: Iterable[Row | Fold | Fork], style: Style) -> Iterator[str]:
+def side_by_side(rows: Iterable[Shown], style: Style) -> Iterator[str]:
     """Two columns, with a sign between."""
     room = (style.columns - 3) // 2
     for row in rows:
@@ -98,6 +103,12 @@ def side_by_side(rows: Iterable[Row | Fold | Fork], style: Style) -> Iterator[st
         if isinstance(row, Fold):
             text = f"   ⋯ {count(row.size, 'equal unit')} ⋯"
             yield f"{text:{room}} = {text}"
+            continue
+        if isinstance(row, More):
+            text = f"{row.sign} ⋯ {_more(row)} ⋯"
+            ours, theirs = (text, "") if row.sign in "-<" else ("", text)
+            beside = f"{ours:{room}} {_MIDDLE[row.sign]} {theirs}"
+            yield style.paint(row.sign, beside.rstrip())
             continue
         left = _column(row.left, "-", row.sign, room, style)
         right = _column(row.right, "+", row.sign, room, style)
@@ -158,7 +169,7 @@ def _wrapped(line: str, room: int) -> list[str]:
     if width(line) <= room:
         return [line]
     if line.isascii():
-        return wrap(line, max(room, 1), drop_whitespace=False, replace_whitespace=False)
+        return list(_cut(line, max(room, 1)))
     lines, held, cells = [], "", 0
     for char in line:
         size = width(char)
@@ -168,6 +179,17 @@ def _wrapped(line: str, room: int) -> list[str]:
         held += char
         cells += size
     return [*lines, held]
+
+
+def _cut(line: str, room: int) -> Iterator[str]:
+    """A line cut behind spaces where it has any."""
+    start = 0
+    while len(line) - start > room:
+        space = line.rfind(" ", start + 1, start + room + 1)
+        end = space + 1 if space > 0 else start + room
+        yield line[start:end].rstrip(" ") or line[start:end]
+        start = end
+    yield line[start:]
 
 
 def stat(comparison: Comparison) -> Iterator[str]:

@@ -14,6 +14,8 @@ from sesstool.diff.words import Piece, lines, words
 
 # Longer texts are compared by their lines.
 _LONG = 2000
+# Scattered words that happen to be the same tell nothing, if they are less than one of so many.
+_LITTLE = 6
 _TITLES = {
     "call": "TOOL CALL",
     "result": "TOOL RESULT",
@@ -66,12 +68,26 @@ class Fold(NamedTuple):
     size: int
 
 
+class More(NamedTuple):
+    """So many units of one stretch that are not shown: on one side only, or moved."""
+
+    sign: Sign
+    size: int
+
+
 class Fork(NamedTuple):
     """Where the sides part."""
 
 
-def rows(comparison: Comparison, context: int = 2) -> Iterator[Row | Fold | Fork]:
-    """All that is to be shown, in order; of what is equal `context` units around differences."""
+Shown = Row | Fold | More | Fork
+
+
+def rows(comparison: Comparison, context: int = 2, most: int = 1 << 30) -> Iterator[Shown]:
+    """What is to be shown, in order.
+
+    Of what is equal that is `context` units around differences, of a stretch that is on one side
+    only the first `most`.
+    """
     number = 0
     changes = comparison.changes
     for place, change in enumerate(changes):
@@ -81,9 +97,11 @@ def rows(comparison: Comparison, context: int = 2) -> Iterator[Row | Fold | Fork
                 comparison, change, context if before else 0, context if behind else 0
             )
         else:
-            for row in _different(comparison, change):
-                number += 1
-                yield row._replace(number=number)
+            for row in _different(comparison, change, most):
+                if isinstance(row, Row):
+                    number += 1
+                    row = row._replace(number=number)  # noqa: PLW2901 - the same row, numbered
+                yield row
         if place == 0 and change.kind == "equal" and behind_fork(comparison):
             yield Fork()
 
@@ -111,27 +129,31 @@ def _equal(
         yield Fold(folded)
 
 
-def _different(comparison: Comparison, change: Change) -> Iterator[Row]:
+def _different(comparison: Comparison, change: Change, most: int) -> Iterator[Row | More]:
     left, right = comparison.left, comparison.right
     if change.kind == "changed":
         yield Row("~", *_both(comparison, change.left, change.right))
         return
-    for n in range(change.left, change.left_end):
-        moved = change.kind == "moved"
-        cell = _cell(left, n, _base_note(comparison, 0, n))
-        if moved:
-            cell.note = f"moved: line {right.line(change.elsewhere + n - change.left)} there"
+    moved = change.kind == "moved"
+    for n in range(change.left, min(change.left_end, change.left + most)):
+        there = right.line(change.elsewhere + n - change.left) if moved else 0
+        cell = _cell(left, n, _note(comparison, 0, n, there))
         yield Row("<" if moved else "-", cell, None)
-    for n in range(change.right, change.right_end):
-        moved = change.kind == "moved"
-        cell = _cell(right, n, _base_note(comparison, 1, n))
-        if moved:
-            cell.note = f"moved: line {left.line(change.elsewhere + n - change.right)} there"
+    for n in range(change.right, min(change.right_end, change.right + most)):
+        there = left.line(change.elsewhere + n - change.right) if moved else 0
+        cell = _cell(right, n, _note(comparison, 1, n, there))
         yield Row(">" if moved else "+", None, cell)
+    on_left = change.left_end > change.left
+    size = (change.left_end - change.left if on_left else change.right_end - change.right) - most
+    if size > 0:
+        signs: tuple[Sign, Sign] = ("<", ">") if moved else ("-", "+")
+        yield More(signs[not on_left], size)
 
 
-def _base_note(comparison: Comparison, side: int, number: int) -> str:
-    """What a unit on one side means where the common ancestor is known."""
+def _note(comparison: Comparison, side: int, number: int, there: int) -> str:
+    """Where a unit is on the other side, or what it means where the common ancestor is known."""
+    if there:
+        return f"moved: line {there} there"
     if comparison.based is None:
         return ""
     other = ("right", "left")[side]
@@ -190,5 +212,9 @@ def _changed(a: Unit, b: Unit) -> Iterator[Part]:
 
 
 def compared(left: str, right: str) -> list[Piece]:
-    """Two texts as pieces: by words, long ones by lines."""
-    return (lines if len(left) + len(right) > _LONG else words)(left, right)
+    """Two texts as pieces: by words, long ones by lines, each as one where little is the same."""
+    pieces = (lines if len(left) + len(right) > _LONG else words)(left, right)
+    same = sum(len(piece.text.strip()) for piece in pieces if piece.sign == "=")
+    if same * _LITTLE < len(left) + len(right):
+        return [Piece(sign, text) for sign, text in (("-", left), ("+", right)) if text]
+    return pieces
