@@ -221,6 +221,7 @@ def test_subagents_in_one_file_belong_to_every_branch(write):
         (["a@77", "b"], 2, "has no record 77"),
         (["plain@2", "b"], 2, "has no branches"),
         (["a", "b", "--ignore", "tides"], 2, "--ignore does not know tides"),
+        (["-", "-"], 2, "standard input can be one side only"),
         (["a", "nowhere.jsonl"], 3, "cannot open"),
         (["a", "none"], 3, "holds no record that can be read"),
     ],

@@ -119,6 +119,8 @@ def command(
 def _two(left: str, right: str | None) -> tuple[diffing.Name, diffing.Name]:
     if right is None:
         raise UsageError("a second session is missing", hint="sesstool diff A B, or A --branches")
+    if left == right == "-":
+        raise UsageError("standard input can be one side only", hint="give a file for the other")
     return _named(left), _named(right)
 
 
