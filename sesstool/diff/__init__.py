@@ -1,0 +1,1 @@
+"""Two sessions side by side: what both hold, what one alone holds, and what moved."""
