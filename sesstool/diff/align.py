@@ -19,6 +19,7 @@ from typing import NamedTuple
 LEAST = 4  # values of a moved run
 _GRAMS = (64, 16, 4, 1)  # values in a row that are looked for at once, powers of two
 _WINDOW = 2048  # values a side of the greatest square whose exact answer is sought
+_PARTED = 16  # values that a value of a run may keep from matching, where few stand once
 
 Pair = tuple[int, int]
 """A place on the left and one on the right that hold the same value."""
@@ -40,7 +41,12 @@ class _Gap(NamedTuple):
     right: int
     right_end: int
 
+    def most(self) -> int:
+        """How many values could match."""
+        return min(self.left_end - self.left, self.right_end - self.right)
+
     def small(self) -> bool:
+        """Whether its exact answer is sought."""
         return (self.left_end - self.left) * (self.right_end - self.right) <= _WINDOW**2
 
 
@@ -135,14 +141,26 @@ def _between(gap: _Gap, runs: Iterable[Run]) -> list[_Gap]:
 
 
 def _split(a: list[int], b: list[int], gap: _Gap, gram: int) -> list[Run]:
-    """Runs around the values, or the rows of `gram` values, that stand once on each side."""
+    """Runs around the values, or the rows of `gram` values, that stand once on each side.
+
+    None where they would part far more values than they hold.
+    """
     sides = a[gap.left : gap.left_end], b[gap.right : gap.right_end]
     pairs = _once_in_both(*sides)
-    if 2 * len(pairs) < min(len(side) for side in sides):
-        pairs = _once_in_both(*(_grams(side, gram) for side in sides))
+    if 2 * len(pairs) >= gap.most():
+        return _around(a, b, gap, _chain(pairs))
+    pairs = _once_in_both(*(_grams(side, gram) for side in sides))
+    runs = _around(a, b, gap, _chain(pairs))
+    held = sum(run.length for run in runs)
+    parted = gap.most() - held - sum(rest.most() for rest in _between(gap, runs))
+    return runs if parted <= held * _PARTED else []
+
+
+def _around(a: list[int], b: list[int], gap: _Gap, chain: list[Pair]) -> list[Run]:
+    """Each pair of a chain, counted from the start of the gap, and the equal values around it."""
     runs: list[Run] = []
     left, right = gap.left, gap.right
-    for i, j in _chain(pairs):
+    for i, j in chain:
         start, other = gap.left + i, gap.right + j
         # A pair may lie inside the run before it, and hashes of rows may be equal by accident.
         if start < left or other < right or a[start] != b[other]:
