@@ -1,0 +1,185 @@
+"""What a tool call may have changed in the world: files, commands, messages.
+
+Judged by the tool's name and its recorded arguments alone. What is not surely a mere look counts
+as a change.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from sesstool.diff.fields import decoded
+
+# Tools by their names in lower case, without `_`, `-` and `.`. Those of kind "look" change nothing
+# but the agent's own notes, whoever runs them.
+_NAMES = {
+    "file": """
+        write writefile createfile edit editfile multiedit notebookedit replace searchreplace
+        strreplace strreplaceeditor strreplacebasededittool deletefile
+    """,
+    "patch": "applypatch",
+    "command": """
+        bash shell shellcommand shellexec shellcall localshell localshellcall containerexec exec
+        execcommand executecommand powershell runcommand runshellcommand runterminal
+        runterminalcmd runterminalcommand
+    """,
+    "keys": "writestdin",
+    "message": "agent spawnagent task webfetch",
+    "look": """
+        bashoutput cat glob grep listdir listdirectory ls read readfile searchfilecontent
+        taskcreate taskget tasklist taskoutput taskupdate todowrite toolsearch toolsearchcall
+        updateplan viewimage waitagent websearch
+    """,
+}
+_KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+_PATHS = ("file_path", "path", "notebook_path", "absolute_path", "target_file", "filename")
+_LINES = ("command", "cmd", "script", "source", "input")
+_RECIPIENTS = ("subagent_type", "agent_type", "recipient", "to", "target", "channel", "id", "url")
+
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): *(.*\S)", re.MULTILINE)
+_PATCH_ALONE = re.compile(
+    r"""\s*(?:cd\s+[\w./~-]+\s*&&\s*)?apply_patch\s*<<\s*(['"])(\w+)\1[ \t]*\n"""
+    r"(?:(?!\2\s*\n).*\n)*\2\s*"
+)
+_SHELL = re.compile(r"(?:.*[/\\])?(?:ba|da|z|k)?sh")
+
+# Programs that change nothing, whatever their arguments; others are judged by `_looks`.
+_HARMLESS = re.compile("cat|cd|echo|[ef]?grep|head|ls|nl|pwd|stat|tail|true|wc|which")
+_HARMLESS_GIT = re.compile("blame|diff|log|ls-files|rev-parse|show|status")
+_SILENCED = re.compile(r"(?<=\s)(?:[12]?>|&>)\s?(?:/dev/null|&[12])(?=[\s;|]|$)")
+_JOINED = re.compile(r"&&|\|\||[;|]")
+_DOUBTFUL = re.compile(r"[\r\n<>`$(){}&]")
+_LONG = 4096
+
+
+class Effect(NamedTuple):
+    """What one call may have changed.
+
+    `kind` is "file", "command", "message" or "other"; `target` the path as recorded, the command
+    line, the server or recipient, and "" where none is known.
+    """
+
+    kind: str
+    target: str
+
+
+def effects(
+    name: str, arguments: Any, harmless: Collection[str], waits: Collection[str] = ()
+) -> list[Effect]:
+    """What a call of this tool may have changed, each once; nothing for one that only looks.
+
+    `harmless` and `waits` are the sets of the session's format. The arguments may be of any
+    shape; a tool that nobody knows has an effect of kind "other".
+    """
+    if name in harmless or name in waits:
+        return []
+    return list(dict.fromkeys(_effects(name, decoded(arguments))))
+
+
+def _effects(name: str, given: Any) -> Iterator[Effect]:
+    if name.startswith("mcp__"):
+        yield Effect("message", name.split("__")[1])
+        return
+    fields = given if type(given) is dict else {}
+    tool = re.sub(r"[._-]", "", name.removeprefix("functions.").lower())
+    kind = _KINDS.get(tool, "message" if tool.startswith("send") else "other")
+    if kind == "file":
+        # Editors of several commands in one: this one shows a file.
+        if fields.get("command") != "view":
+            yield Effect("file", _first(fields, _PATHS))
+    elif kind == "patch":
+        yield from _patched(_patch(given)) or [Effect("file", _first(fields, _PATHS))]
+    elif kind == "command":
+        yield from _commanded(given)
+    elif kind == "keys":
+        # Without any it only waits for what the command says.
+        if fields.get("chars") != "":
+            yield Effect("command", _first(fields, ("chars",)))
+    elif kind == "message":
+        yield Effect("message", _first(fields, _RECIPIENTS))
+    elif kind == "other":
+        yield Effect("other", "")
+
+
+def _first(fields: dict[str, Any], keys: tuple[str, ...]) -> str:
+    """The first of these members that is a text with something in it."""
+    return next((v for k in keys if type(v := fields.get(k)) is str and v), "")
+
+
+def _patch(given: Any) -> str:
+    """The text of a patch; several come as one."""
+    if type(given) is dict:
+        given = list(given.values())
+    if type(given) is list:
+        return "\n".join(part for part in given if type(part) is str)
+    return given if type(given) is str else ""
+
+
+def _patched(patch: str) -> list[Effect]:
+    return [Effect("file", path) for path in _PATCHED.findall(patch)]
+
+
+def _commanded(given: Any) -> Iterator[Effect]:
+    """The effects of what a shell was given."""
+    if type(given) is dict:
+        given = next((given[k] for k in _LINES if given.get(k)), "")
+    if type(given) is list and given[:1] == ["apply_patch"]:
+        yield from _patched(_patch(given)) or [Effect("file", "")]
+        return
+    for line in _command_lines(given):
+        yield from (files := _patched(line))
+        if not (files and _PATCH_ALONE.fullmatch(line)) and not _only_looks(line):
+            yield Effect("command", line)
+
+
+def _command_lines(given: Any) -> list[str]:
+    """The command lines in a text, or in a list of words; one that is empty where there is none."""
+    if type(given) is str:
+        return [given]
+    if type(given) is not list or not all(type(word) is str for word in given):
+        return [""]
+    if len(given) > 2 and _SHELL.fullmatch(given[0]) and re.fullmatch(r"-\w*c", given[1]):
+        return [given[2]]
+    return [shlex.join(given)]
+
+
+def _only_looks(line: str) -> bool:
+    """Whether a command line surely changes nothing; in doubt it does."""
+    if len(line) > _LONG:
+        return False
+    line = _SILENCED.sub(" ", line)
+    if _DOUBTFUL.search(line.replace("&&", ";")):
+        return False
+    try:
+        # Where a quoted text holds a separator, its halves are no shell words.
+        programs = [shlex.split(part) for part in _JOINED.split(line)]
+    except ValueError:
+        return False
+    return any(programs) and all(_looks(*words) for words in programs if words)
+
+
+def _looks(program: str, *words: str) -> bool:
+    """Whether a program with these arguments only looks."""
+    if program == "git":
+        words = words[words[:1] == ("--no-pager",) :]
+        # These write a file or run a program, and git takes them cut short.
+        odd = ("--ou", "--ext")
+        return bool(words and _HARMLESS_GIT.fullmatch(words[0])) and not _begins(words, odd)
+    if program == "rg":
+        return not _begins(words, ("--pre", "--hostname-bin"))
+    if program == "find":
+        return not _begins(words, ("-delete", "-exec", "-fls", "-fprint", "-ok"))
+    if program == "sed":
+        script = r"\d+(,\d+)?p"
+        plain = len(words) > 1 and words[0] == "-n" and re.fullmatch(script, words[1])
+        return bool(plain) and not _begins(words[2:], ("-",))
+    if program == "date":
+        return all(word.startswith("+") for word in words)
+    return bool(_HARMLESS.fullmatch(program))
+
+
+def _begins(words: tuple[str, ...], heads: tuple[str, ...]) -> bool:
+    return any(word.startswith(heads) for word in words)
