@@ -221,6 +221,10 @@ def test_a_file_tool_without_a_path_changed_one_that_is_not_known():
         assert effects("Write", arguments, HARMLESS) == _files("")
 
 
+def test_a_path_is_looked_for_under_each_of_its_names():
+    assert effects("Write", {"file_path": "", "path": "lamp.txt"}, HARMLESS) == _files("lamp.txt")
+
+
 def test_one_file_is_told_once():
     twice = PATCH.replace("*** End", "*** Update File: src/oil.py\n*** End")
     assert effects("apply_patch", twice, HARMLESS) == _files(*PATCHED)
@@ -260,6 +264,11 @@ def test_hopeless_arguments_are_an_effect(deep):
     for _ in range(100_000):
         nested = [nested]
     assert effects("Bash", {"command": nested}, HARMLESS) == [Effect("command", "")]
+
+
+def test_a_patch_of_blanks_is_read_at_once():
+    patch = "*** Update File: " + " " * 2_000_000 + "\n*** Update File: a\n"
+    assert effects("apply_patch", patch, HARMLESS) == _files("a")
 
 
 def test_every_tool_of_the_real_sessions_is_judged(shared):

@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sesstool.diff.fields import MISSING, FieldChange, changed_fields
@@ -16,7 +16,7 @@ from sesstool.records.jsonspan import parts
     [
         ({"a": 1, "b": [2]}, {"b": [2], "a": 1}),
         ({"a": 1}, {"a": 1.0}),
-        ({"a": 1}, '{ "a": 1.0 }'),
+        ({"a": 1}, ' { "a": 1.0 }'),
         ('{"a": 1, "b": 2}', '{"b": 2, "a": 1}'),
         ([math.nan], [math.nan]),
         ("torn {", "torn {"),
@@ -38,6 +38,10 @@ def test_what_means_the_same_has_no_change(left, right):
         ({"a": {"b/~": [1, {"c": 2}]}}, {"a": {"b/~": [1, {"c": 3}]}}, [("/a/b~1~0/1/c", 2, 3)]),
         ([1, 2, 3], [1, 3], [("/1", 2, MISSING)]),
         ([1, 3], [1, 2, 3], [("/1", MISSING, 2)]),
+        ([1, 2, 3], [2, 3, 4], [("/0", 1, MISSING), ("/2", MISSING, 4)]),
+        ([9, {"a": 1, "b": 2.0}], [{"b": 2, "a": 1}], [("/0", 9, MISSING)]),
+        ([{"a": 1}], [{"b": 1}], [("/0/a", 1, MISSING), ("/0/b", MISSING, 1)]),
+        ([[2, [1]]], [[[2, 1]]], [("/0/0", 2, [2, 1]), ("/0/1", [1], MISSING)]),
         ([1, 2, 3], [1, 9, 8, 3], [("/1", 2, 9), ("/2", MISSING, 8)]),
         ([{"k": 1, "v": 1}, 5], [5, {"k": 1, "v": 1}, 5], None),
         (True, 1, [("", True, 1)]),
@@ -92,6 +96,7 @@ def test_changes_hold_the_values_at_their_pointers(left, right):
 
 
 @given(VALUES, VALUES)
+@example(["a", "b"], ["b", "a"])
 def test_the_changes_of_the_other_direction_are_the_same(left, right):
     there = [(old, new) for _, old, new in changed_fields(left, right)]
     back = [(new, old) for _, old, new in changed_fields(right, left)]
@@ -116,6 +121,10 @@ def test_values_of_any_depth_are_compared():
     assert change.pointer == "/a/0" * 16
     (change,) = changed_fields(_nested(12, 1), _nested(12, 2))
     assert change == ("/a/0" * 12, 1, 2)
+    lists, others = 1, 2
+    for _ in range(5_000):
+        lists, others = [lists], [others]
+    assert [change.pointer for change in changed_fields(lists, others)] == ["/0" * 32]
     deep = "[" * 100_000
     assert changed_fields(deep, deep) == []
     assert changed_fields(deep, [1]) == [("", deep, [1])]

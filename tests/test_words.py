@@ -4,7 +4,7 @@ import random
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sesstool.diff import words as module
@@ -85,6 +85,11 @@ def test_the_words_that_changed_are_told(left, right, shown):
             "[the old lamp burns\n]the new lamp [burns]{smokes}\n{the old lamp smokes\n}",
         ),
         ("end", "end\n", "end{\n}"),
+        (
+            "in May the old lamp burns\n",
+            "at six the old lamp burns\n",
+            "[in May]{at six} the old lamp burns\n",
+        ),
         ("a\u2028b\n", "a\u2028c\n", "a\u2028[b]{c}\n"),
     ],
 )
@@ -98,6 +103,7 @@ TEXTS = st.text(ALPHABET, max_size=30) | st.text(max_size=20)
 
 @BOTH
 @given(left=TEXTS, right=TEXTS)
+@example(left="a.b", right="b.a")
 def test_pieces_make_up_both_texts(compare, left, right):
     _check(compare, left, right)
 
@@ -199,3 +205,14 @@ def test_many_lines_against_many_are_not_searched_for_like_ones(given_to_align):
     left, right = _talk(1, 100_000, "\n").replace("w", "x"), _talk(2, 99_000, "\n")
     assert lines(left, right) == [("-", left), ("+", right)]
     assert given_to_align == [199_000]
+
+
+@BOTH
+@given(left=TEXTS, right=TEXTS, long=st.integers(0, 12), work=st.sampled_from([0, 300, 900, 3000]))
+def test_pieces_make_up_both_texts_beyond_every_bound(compare, left, right, long, work):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_LONG", long)
+        patch.setattr(module, "_WORK", work)
+        patch.setattr(module, "_EACH", 20)
+        patch.setattr(module, "_WINDOW", 3)
+        _check(compare, left, right)

@@ -39,7 +39,7 @@ _PATHS = ("file_path", "path", "notebook_path", "absolute_path", "target_file", 
 _LINES = ("command", "cmd", "script", "source", "input")
 _RECIPIENTS = ("subagent_type", "agent_type", "recipient", "to", "target", "channel", "id", "url")
 
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): *(.*\S)", re.MULTILINE)
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): *+(.*\S)", re.MULTILINE)
 _PATCH_ALONE = re.compile(
     r"""\s*(?:cd\s+[\w./~-]+\s*&&\s*)?apply_patch\s*<<\s*(['"])(\w+)\1[ \t]*\n"""
     r"(?:(?!\2\s*\n).*\n)*\2\s*"
@@ -49,7 +49,7 @@ _SHELL = re.compile(r"(?:.*[/\\])?(?:ba|da|z|k)?sh")
 # Programs that change nothing, whatever their arguments; others are judged by `_looks`.
 _HARMLESS = re.compile("cat|cd|echo|[ef]?grep|head|ls|nl|pwd|stat|tail|true|wc|which")
 _HARMLESS_GIT = re.compile("blame|diff|log|ls-files|rev-parse|show|status")
-_SILENCED = re.compile(r"(?<=\s)(?:[12]?>|&>)\s?(?:/dev/null|&[12])(?=[\s;|]|$)")
+_SILENCED = re.compile(r"(?:[12]?>|&>)\s?(?:/dev/null|&[12])(?=[\s;|]|$)")
 _JOINED = re.compile(r"&&|\|\||[;|]")
 _DOUBTFUL = re.compile(r"[\r\n<>`$(){}&]")
 _LONG = 4096

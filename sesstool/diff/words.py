@@ -17,7 +17,6 @@ _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _TOKEN = re.compile(
     "\r\n"
     "|[\U0001f1e6-\U0001f1ff]{2}"  # two of these are a flag
-    f"|[{_IDEOGRAPHS}]"
     f"|(?:(?![{_IDEOGRAPHS}_])\\w)+"
     "|[^\\S\r\n]+"
     "|.",
