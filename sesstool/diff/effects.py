@@ -129,21 +129,19 @@ def _commanded(given: Any) -> Iterator[Effect]:
     if type(given) is list and given[:1] == ["apply_patch"]:
         yield from _patched(_patch(given)) or [Effect("file", "")]
         return
-    for line in _command_lines(given):
-        yield from (files := _patched(line))
-        if not (files and _PATCH_ALONE.fullmatch(line)) and not _only_looks(line):
-            yield Effect("command", line)
+    line = _command_line(given)
+    yield from (files := _patched(line))
+    if not (files and _PATCH_ALONE.fullmatch(line)) and not _only_looks(line):
+        yield Effect("command", line)
 
 
-def _command_lines(given: Any) -> list[str]:
-    """The command lines in a text, or in a list of words; one that is empty where there is none."""
-    if type(given) is str:
-        return [given]
-    if type(given) is not list or not all(type(word) is str for word in given):
-        return [""]
-    if len(given) > 2 and _SHELL.fullmatch(given[0]) and re.fullmatch(r"-\w*c", given[1]):
-        return [given[2]]
-    return [shlex.join(given)]
+def _command_line(given: Any) -> str:
+    """The line in a text or a list of words, "" where there is none."""
+    if type(given) is list and all(type(word) is str for word in given):
+        if len(given) > 2 and _SHELL.fullmatch(given[0]) and re.fullmatch(r"-\w*c", given[1]):
+            return str(given[2])
+        return shlex.join(given)
+    return given if type(given) is str else ""
 
 
 def _only_looks(line: str) -> bool:
