@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 LEAST = 4  # values of a moved run
 _GRAMS = (64, 16, 4, 1)  # values in a row that are looked for at once, powers of two
 _WINDOW = 2048  # values a side of the greatest square whose exact answer is sought
+_PARTED = 16  # values that a value of a run may keep from matching, where few stand once
 
 Pair = tuple[int, int]
 """A place on the left and one on the right that hold the same value."""
@@ -39,7 +41,12 @@ class _Gap(NamedTuple):
     right: int
     right_end: int
 
+    def most(self) -> int:
+        """How many values could match."""
+        return min(self.left_end - self.left, self.right_end - self.right)
+
     def small(self) -> bool:
+        """Whether its exact answer is sought."""
         return (self.left_end - self.left) * (self.right_end - self.right) <= _WINDOW**2
 
 
@@ -134,14 +141,26 @@ def _between(gap: _Gap, runs: Iterable[Run]) -> list[_Gap]:
 
 
 def _split(a: list[int], b: list[int], gap: _Gap, gram: int) -> list[Run]:
-    """Runs around the values, or the rows of `gram` values, that stand once on each side."""
+    """Runs around the values, or the rows of `gram` values, that stand once on each side.
+
+    None where they would part far more values than they hold.
+    """
     sides = a[gap.left : gap.left_end], b[gap.right : gap.right_end]
     pairs = _once_in_both(*sides)
-    if 2 * len(pairs) < min(len(side) for side in sides):
-        pairs = _once_in_both(*(_grams(side, gram) for side in sides))
+    if 2 * len(pairs) >= gap.most():
+        return _around(a, b, gap, _chain(pairs))
+    pairs = _once_in_both(*(_grams(side, gram) for side in sides))
+    runs = _around(a, b, gap, _chain(pairs))
+    held = sum(run.length for run in runs)
+    parted = gap.most() - held - sum(rest.most() for rest in _between(gap, runs))
+    return runs if parted <= held * _PARTED else []
+
+
+def _around(a: list[int], b: list[int], gap: _Gap, chain: list[Pair]) -> list[Run]:
+    """Each pair of a chain, counted from the start of the gap, and the equal values around it."""
     runs: list[Run] = []
     left, right = gap.left, gap.right
-    for i, j in _chain(pairs):
+    for i, j in chain:
         start, other = gap.left + i, gap.right + j
         # A pair may lie inside the run before it, and hashes of rows may be equal by accident.
         if start < left or other < right or a[start] != b[other]:
@@ -292,9 +311,11 @@ def _moved(a: list[int], b: list[int], runs: Sequence[Run]) -> list[Run]:
 
 def _elsewhere(a: list[int], b: list[int], used_a: bytearray, used_b: bytearray) -> Iterator[Run]:
     """Equal runs of at least `LEAST` unused values, which may overlap."""
-    # What a used value cuts apart is no row: the breaks equal no value, nor each other.
-    places, values = _unused(a, used_a, 0.5)
-    others, theirs = _unused(b, used_b, 1.5)
+    common = {value for value, taken in zip(a, used_a, strict=True) if not taken}
+    common.intersection_update(v for v, taken in zip(b, used_b, strict=True) if not taken)
+    # What another value cuts apart is no row: the breaks equal no value, nor each other.
+    places, values = _unused(a, used_a, common, 0.5)
+    others, theirs = _unused(b, used_b, common, 1.5)
     for gram in (gram for gram in _GRAMS if gram >= LEAST):
         pairs = _as_often(_grams(values, gram), _grams(theirs, gram))
         number = 0
@@ -318,12 +339,14 @@ def _elsewhere(a: list[int], b: list[int], used_a: bytearray, used_b: bytearray)
                 yield Run(places[start], others[start + shift], end - start)
 
 
-def _unused(side: list[int], used: bytearray, gap: float) -> tuple[list[int], list[float]]:
-    """The places and the values that are not used, with `gap` where a used one stood between."""
+def _unused(
+    side: list[int], used: bytearray, common: set[int], gap: float
+) -> tuple[list[int], list[float]]:
+    """Places and values of what is common and not used, with `gap` where others stood between."""
     places: list[int] = []
     values: list[float] = []
     for i, value in enumerate(side):
-        if used[i]:
+        if used[i] or value not in common:
             continue
         if places and places[-1] != i - 1:
             places.append(-1)
@@ -335,17 +358,9 @@ def _unused(side: list[int], used: bytearray, gap: float) -> tuple[list[int], li
 
 def _as_often(a: list[int], b: list[int]) -> list[Pair]:
     """The places of what stands equally often on both sides, the first with the first."""
-    here, there = _places(a), _places(b)
-    return sorted(
-        pair
-        for key, places in here.items()
-        if len(places) == len(there.get(key, ()))
-        for pair in zip(places, there[key], strict=True)
+    same = {key for key, _ in Counter(a).items() & Counter(b).items()}
+    here, there = (
+        sorted((i for i, key in enumerate(side) if key in same), key=side.__getitem__)
+        for side in (a, b)
     )
-
-
-def _places(keys: list[int]) -> dict[int, list[int]]:
-    places: dict[int, list[int]] = {}
-    for i, key in enumerate(keys):
-        places.setdefault(key, []).append(i)
-    return places
+    return sorted(zip(here, there, strict=True))

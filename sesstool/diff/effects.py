@@ -13,106 +13,43 @@ from typing import Any, NamedTuple
 
 from sesstool.diff.fields import decoded
 
-# Names as they stand in the tables: in lower case, without `_` and `-`.
-_FILES = frozenset(
-    [
-        "write",
-        "writefile",
-        "createfile",
-        "edit",
-        "editfile",
-        "multiedit",
-        "notebookedit",
-        "replace",
-        "searchreplace",
-        "strreplace",
-        "strreplaceeditor",
-        "strreplacebasededittool",
-        "deletefile",
-    ]
-)
-_COMMANDS = frozenset(
-    [
-        "bash",
-        "shell",
-        "shellcommand",
-        "shellexec",
-        "shellcall",
-        "localshell",
-        "localshellcall",
-        "containerexec",
-        "exec",
-        "execcommand",
-        "executecommand",
-        "powershell",
-        "runcommand",
-        "runshellcommand",
-        "runterminal",
-        "runterminalcmd",
-        "runterminalcommand",
-    ]
-)
-_MESSAGES = frozenset(["agent", "spawnagent", "task", "webfetch"])
-# Tools that look, whoever runs them, and those that only keep the agent's own notes.
-_LOOKS = frozenset(
-    [
-        "bashoutput",
-        "cat",
-        "glob",
-        "grep",
-        "listdir",
-        "listdirectory",
-        "ls",
-        "read",
-        "readfile",
-        "searchfilecontent",
-        "taskcreate",
-        "taskget",
-        "tasklist",
-        "taskoutput",
-        "taskupdate",
-        "todowrite",
-        "toolsearch",
-        "toolsearchcall",
-        "updateplan",
-        "viewimage",
-        "waitagent",
-        "websearch",
-    ]
-)
+# Tools by their names in lower case, without `_`, `-` and `.`. Those of kind "look" change nothing
+# but the agent's own notes, whoever runs them.
+_NAMES = {
+    "file": """
+        write writefile createfile edit editfile multiedit notebookedit replace searchreplace
+        strreplace strreplaceeditor strreplacebasededittool deletefile
+    """,
+    "patch": "applypatch",
+    "command": """
+        bash shell shellcommand shellexec shellcall localshell localshellcall containerexec exec
+        execcommand executecommand powershell runcommand runshellcommand runterminal
+        runterminalcmd runterminalcommand
+    """,
+    "keys": "writestdin",
+    "message": "agent spawnagent task webfetch",
+    "look": """
+        bashoutput cat glob grep listdir listdirectory ls read readfile searchfilecontent
+        taskcreate taskget tasklist taskoutput taskupdate todowrite toolsearch toolsearchcall
+        updateplan viewimage waitagent websearch
+    """,
+}
+_KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 _PATHS = ("file_path", "path", "notebook_path", "absolute_path", "target_file", "filename")
-_LINES = ("command", "cmd", "commands", "script", "source", "input")
+_LINES = ("command", "cmd", "script", "source", "input")
 _RECIPIENTS = ("subagent_type", "agent_type", "recipient", "to", "target", "channel", "id", "url")
 
-_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): *(.*\S)", re.MULTILINE)
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): *+(.*\S)", re.MULTILINE)
 _PATCH_ALONE = re.compile(
     r"""\s*(?:cd\s+[\w./~-]+\s*&&\s*)?apply_patch\s*<<\s*(['"])(\w+)\1[ \t]*\n"""
     r"(?:(?!\2\s*\n).*\n)*\2\s*"
 )
 _SHELL = re.compile(r"(?:.*[/\\])?(?:ba|da|z|k)?sh")
 
-# Programs that change nothing, whatever their arguments; the rest is judged by `_looks`.
-_HARMLESS_PROGRAMS = frozenset(
-    [
-        "cat",
-        "cd",
-        "echo",
-        "egrep",
-        "fgrep",
-        "grep",
-        "head",
-        "ls",
-        "nl",
-        "pwd",
-        "stat",
-        "tail",
-        "true",
-        "wc",
-        "which",
-    ]
-)
-_HARMLESS_GIT = frozenset(["blame", "diff", "log", "ls-files", "rev-parse", "show", "status"])
-_SILENCED = re.compile(r"(?<=\s)(?:[12]?>|&>)\s?(?:/dev/null|&[12])(?=[\s;|]|$)")
+# Programs that change nothing, whatever their arguments; others are judged by `_looks`.
+_HARMLESS = re.compile("cat|cd|echo|[ef]?grep|head|ls|nl|pwd|stat|tail|true|wc|which")
+_HARMLESS_GIT = re.compile("blame|diff|log|ls-files|rev-parse|show|status")
+_SILENCED = re.compile(r"(?:[12]?>|&>)\s?(?:/dev/null|&[12])(?=[\s;|]|$)")
 _JOINED = re.compile(r"&&|\|\||[;|]")
 _DOUBTFUL = re.compile(r"[\r\n<>`$(){}&]")
 _LONG = 4096
@@ -147,24 +84,23 @@ def _effects(name: str, given: Any) -> Iterator[Effect]:
         yield Effect("message", name.split("__")[1])
         return
     fields = given if type(given) is dict else {}
-    tool = name.removeprefix("functions.").lower().translate({ord(c): None for c in "._-"})
-    if tool in _LOOKS:
-        return
-    if tool in _FILES:
+    tool = re.sub(r"[._-]", "", name.removeprefix("functions.").lower())
+    kind = _KINDS.get(tool, "message" if tool.startswith("send") else "other")
+    if kind == "file":
         # Editors of several commands in one: this one shows a file.
         if fields.get("command") != "view":
             yield Effect("file", _first(fields, _PATHS))
-    elif tool == "applypatch":
+    elif kind == "patch":
         yield from _patched(_patch(given)) or [Effect("file", _first(fields, _PATHS))]
-    elif tool in _COMMANDS:
+    elif kind == "command":
         yield from _commanded(given)
-    elif tool == "writestdin":
-        # Without keys it only waits for what the command says.
+    elif kind == "keys":
+        # Without any it only waits for what the command says.
         if fields.get("chars") != "":
             yield Effect("command", _first(fields, ("chars",)))
-    elif tool in _MESSAGES or tool.startswith("send"):
+    elif kind == "message":
         yield Effect("message", _first(fields, _RECIPIENTS))
-    else:
+    elif kind == "other":
         yield Effect("other", "")
 
 
@@ -190,22 +126,22 @@ def _commanded(given: Any) -> Iterator[Effect]:
     """The effects of what a shell was given."""
     if type(given) is dict:
         given = next((given[k] for k in _LINES if given.get(k)), "")
-    lines = _command_lines(given)
-    for line in lines:
-        yield from (files := _patched(line))
-        if not (files and _PATCH_ALONE.fullmatch(line)) and not _only_looks(line):
-            yield Effect("command", line)
+    if type(given) is list and given[:1] == ["apply_patch"]:
+        yield from _patched(_patch(given)) or [Effect("file", "")]
+        return
+    line = _command_line(given)
+    yield from (files := _patched(line))
+    if not (files and _PATCH_ALONE.fullmatch(line)) and not _only_looks(line):
+        yield Effect("command", line)
 
 
-def _command_lines(given: Any) -> list[str]:
-    """The command lines in a text, or in a list of words; one that is empty where there is none."""
-    if type(given) is str:
-        return [given]
-    if type(given) is not list or not all(type(word) is str for word in given):
-        return [""]
-    if len(given) > 2 and _SHELL.fullmatch(given[0]) and re.fullmatch(r"-\w*c", given[1]):
-        return [given[2]]
-    return [shlex.join(given)]
+def _command_line(given: Any) -> str:
+    """The line in a text or a list of words, "" where there is none."""
+    if type(given) is list and all(type(word) is str for word in given):
+        if len(given) > 2 and _SHELL.fullmatch(given[0]) and re.fullmatch(r"-\w*c", given[1]):
+            return str(given[2])
+        return shlex.join(given)
+    return given if type(given) is str else ""
 
 
 def _only_looks(line: str) -> bool:
@@ -229,7 +165,7 @@ def _looks(program: str, *words: str) -> bool:
         words = words[words[:1] == ("--no-pager",) :]
         # These write a file or run a program, and git takes them cut short.
         odd = ("--ou", "--ext")
-        return bool(words) and words[0] in _HARMLESS_GIT and not _begins(words, odd)
+        return bool(words and _HARMLESS_GIT.fullmatch(words[0])) and not _begins(words, odd)
     if program == "rg":
         return not _begins(words, ("--pre", "--hostname-bin"))
     if program == "find":
@@ -240,7 +176,7 @@ def _looks(program: str, *words: str) -> bool:
         return bool(plain) and not _begins(words[2:], ("-",))
     if program == "date":
         return all(word.startswith("+") for word in words)
-    return program in _HARMLESS_PROGRAMS
+    return bool(_HARMLESS.fullmatch(program))
 
 
 def _begins(words: tuple[str, ...], heads: tuple[str, ...]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from sesstool.diff.align import align
 from sesstool.records.jsonspan import join
 
 # What lies deeper is told as one change.
-_DEEPEST = 64
+_DEEPEST = 32
 
 
 class Absent(Enum):
@@ -57,21 +57,21 @@ def changed_fields(left: Any, right: Any) -> list[FieldChange]:
 def _changed(pointer: str, left: Any, right: Any, depth: int) -> Iterator[FieldChange]:
     if depth and type(left) is dict and type(right) is dict:
         for key in sorted(left.keys() | right.keys()):
-            pair = left.get(key, MISSING), right.get(key, MISSING)
-            yield from _changed(pointer + join(key), *pair, depth - 1)
+            a, b = left.get(key, MISSING), right.get(key, MISSING)
+            yield from _changed(pointer + join(key), a, b, depth - 1)
     elif depth and type(left) is list and type(right) is list:
-        for n, *pair in _items(left, right):
-            yield from _changed(pointer + join(n), *pair, depth - 1)
+        for n, a, b in _items(left, right):
+            yield from _changed(pointer + join(n), a, b, depth - 1)
     elif _meaning(left) != _meaning(right):
         yield FieldChange(pointer, left, right)
 
 
 def _items(left: list[Any], right: list[Any]) -> Iterator[tuple[int, Any, Any]]:
     """The items that have no equal on the other side, in pairs, with the index of each pair."""
-    numbers: dict[Hashable, int] = {}
-    sides = [
-        [numbers.setdefault(_meaning(v), len(numbers)) for v in side] for side in (left, right)
-    ]
+    meant = [[_meaning(item) for item in side] for side in (left, right)]
+    # Numbers that are the same when the sides change, so that the answer is.
+    numbers = {text: n for n, text in enumerate(sorted({*meant[0], *meant[1]}))}
+    sides = [[numbers[text] for text in side] for side in meant]
     at, over = 0, 0
     for run in [*align(*sides), (len(left), len(right), 0)]:
         for n in range(max(run[0] - at, run[1] - over)):
@@ -81,20 +81,20 @@ def _items(left: list[Any], right: list[Any]) -> Iterator[tuple[int, Any, Any]]:
         at, over = run[0] + run[2], run[1] + run[2]
 
 
-def _meaning(value: Any) -> Hashable:
-    """What is equal for values that mean the same, however deep they are."""
-    out: list[Hashable] = []
+def _meaning(value: Any) -> str:
+    """A text that is the same for values that mean the same, however deep they are."""
+    out: list[str] = []
     left = [value]
     while left:
         value = left.pop()
         if type(value) is dict:
             keys = sorted(value)
-            out.append(("object", *keys))
+            out.append(f"object {keys}")
             left += [value[key] for key in keys]
         elif type(value) is list:
-            out.append(("list", len(value)))
+            out.append(f"list {len(value)}")
             left += value
         else:
-            # In Python true is 1, and no NaN is another.
-            out.append((type(value) is bool, value) if value == value else "NaN")  # noqa: PLR0124
-    return tuple(out)
+            whole = type(value) is float and value.is_integer()
+            out.append(repr(int(value) if whole else value))
+    return " ".join(out)

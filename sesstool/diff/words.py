@@ -17,7 +17,6 @@ _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _TOKEN = re.compile(
     "\r\n"
     "|[\U0001f1e6-\U0001f1ff]{2}"  # two of these are a flag
-    f"|[{_IDEOGRAPHS}]"
     f"|(?:(?![{_IDEOGRAPHS}_])\\w)+"
     "|[^\\S\r\n]+"
     "|.",
@@ -27,8 +26,9 @@ _LINE = re.compile("[^\n]*\n|[^\n]+")
 # Characters of both sides, beyond which a change is not looked at word by word; of one line, how
 # many tell whether it is like another; around a cut, how many are searched for its right place.
 _LONG, _HEAD, _WINDOW = 200_000, 2_000, 1_000
-# The characters that may be compared to find the words that changed in lines: some seconds.
-_WORK = 2_000_000
+# The characters that may be compared to find the words that changed in lines, which takes some
+# seconds; each comparison of two lines counts as so many more.
+_WORK, _EACH = 2_000_000, 200
 # Lines are alike where more of their words than this are the same.
 _ALIKE = 0.5
 
@@ -69,16 +69,25 @@ def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
 def _lines(left: str, right: str) -> Iterator[Piece]:
     work = _WORK
     for lefts, rights, same in _gaps(_LINE.findall(left), _LINE.findall(right)):
-        old, new = "".join(lefts), "".join(rights)
-        cost = len(old) * len(rights) + len(new) * len(lefts)
-        if cost <= work:
-            work -= cost
-            yield from _changed_lines(lefts, rights)
-        elif len(lefts) == len(rights) == 1:
-            yield from _words(old, new, 0)
-        else:
-            yield from (Piece("-", old), Piece("+", new))
+        parts = [(lefts, rights)]
+        if len(lefts) == len(rights) and _cost(lefts, rights) > work:
+            parts = [([old], [new]) for old, new in zip(lefts, rights, strict=True)]
+        for old, new in parts:
+            cost = _cost(old, new)
+            if cost <= work:
+                work -= cost
+                yield from _changed_lines(old, new)
+            elif len(old) == len(new) == 1:
+                yield from _words(old[0], new[0], 0)
+            else:
+                yield from (Piece("-", "".join(old)), Piece("+", "".join(new)))
         yield Piece("=", "".join(same))
+
+
+def _cost(left: Sequence[str], right: Sequence[str]) -> int:
+    """What it takes to compare each line with each line of the other side."""
+    lengths = sum(map(len, left)) * len(right) + sum(map(len, right)) * len(left)
+    return lengths + _EACH * len(left) * len(right)
 
 
 def _changed_lines(left: Sequence[str], right: Sequence[str]) -> Iterator[Piece]:
@@ -139,8 +148,9 @@ def _gaps(
     left: Sequence[str], right: Sequence[str]
 ) -> Iterator[tuple[Sequence[str], Sequence[str], Sequence[str]]]:
     """From first to last: what each side has alone, and what both have behind it."""
-    numbers: dict[str, int] = {}
-    sides = [[numbers.setdefault(text, len(numbers)) for text in side] for side in (left, right)]
+    # Numbers that are the same when the sides change, so that the answer is.
+    numbers = {text: n for n, text in enumerate(sorted({*left, *right}))}
+    sides = [[numbers[text] for text in side] for side in (left, right)]
     at, over = 0, 0
     for start, other, length in [*align(*sides), (len(left), len(right), 0)]:
         yield left[at:start], right[over:other], left[start : start + length]

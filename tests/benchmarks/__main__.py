@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+import sequences
 import sessions
 
 from sesstool.privacy.ruleset import shipped
@@ -32,6 +33,9 @@ MEMORY_GOAL = 120
 LINE_GOAL = 4.0
 REDACT_GOAL = 25
 REDACT_MEMORY = 150
+ALIGN_GOAL = 1.0
+ALIGN_SIZE = 100_000
+ALIGN_MEMORY = 100
 _LOADS = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
 _SESSTOOL = (sys.executable, "-m", "sesstool")
 _VALIDATE = (*_SESSTOOL, "validate", "--isolated")
@@ -245,6 +249,28 @@ def _redact(name: str, path: Path, others: dict[str, Command], runs: int) -> Non
     )
 
 
+def diff(options: argparse.Namespace) -> None:
+    """What it costs to align two sequences of hashes, and to find what moved."""
+    print(
+        f"\nalign {ALIGN_SIZE:,} values a side: CPU seconds of the call, median of {options.runs}"
+    )
+    print(f"{'sequences':24}{'align':>10}{'moved':>11}{'matched':>8}{'peak MB':>9}")
+    for name in sequences.pairs(ALIGN_SIZE):
+        command = (sys.executable, sequences.__file__, name, str(ALIGN_SIZE))
+        outputs = [
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+            for _ in range(options.runs)
+        ]
+        aligned, after, matched, peak = (
+            median(map(float, column)) for column in zip(*outputs, strict=True)
+        )
+        print(
+            f"{name:24}{aligned:10.2f}{after:11.2f}{matched:8.0f}{peak:9.0f}"
+            f"  {missed(aligned, ALIGN_GOAL)}; {missed(peak, ALIGN_MEMORY)} MB"
+        )
+    # The whole command beside `git diff --no-index`, on sessions of such records, comes here.
+
+
 TABLES = {
     "start": start,
     "validate": validate,
@@ -252,6 +278,7 @@ TABLES = {
     "repair": repair,
     "folder": folder,
     "redact": redact,
+    "diff": diff,
 }
 
 
