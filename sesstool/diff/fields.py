@@ -60,8 +60,8 @@ def _changed(pointer: str, left: Any, right: Any, depth: int) -> Iterator[FieldC
             pair = left.get(key, MISSING), right.get(key, MISSING)
             yield from _changed(pointer + join(key), *pair, depth - 1)
     elif depth and type(left) is list and type(right) is list:
-        for n, *pair in _items(left, right):
-            yield from _changed(pointer + join(n), *pair, depth - 1)
+        for n, one, other in _items(left, right):
+            yield from _changed(pointer + join(n), one, other, depth - 1)
     elif _meaning(left) != _meaning(right):
         yield FieldChange(pointer, left, right)
 
