@@ -58,8 +58,12 @@ class Unit:
         content = self.content
         raw = content.encode("utf-8", "surrogatepass") if type(content) is str else None
         head = f"{self.kind}\0{self.name}\0{self.error:d}\0".encode("utf-8", "surrogatepass")
-        digest = blake2b(head + (canonical(content) if raw is None else raw), digest_size=8)
-        return int.from_bytes(digest.digest(), "big", signed=True)
+        return hashed(head + (canonical(content) if raw is None else raw))
+
+
+def hashed(raw: bytes) -> int:
+    """A number of 64 bits, with a sign, that is the same in every run."""
+    return int.from_bytes(blake2b(raw, digest_size=8).digest(), "big", signed=True)
 
 
 def units(value: dict[str, Any], meaning: Meaning) -> Iterator[Unit]:
