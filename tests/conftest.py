@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sesstool.repair import planner
 from sesstool.repair.planner import Choice, Outcome
 
 SHARED = Path(__file__).parents[2] / "shared"
+SNAPSHOTS = Path(__file__).parent / "snapshots"
 SESSION = "5e551000-0000-4000-8000-000000000001"
 THREAD = "0123abcd-0000-7000-8000-00000000c0de"
 ROLLOUT = f"rollout-2026-03-01T06-00-00-{THREAD}.jsonl"
@@ -47,6 +49,14 @@ def shared():
     if not SHARED.is_dir():
         pytest.skip(f"{SHARED} is absent: real sessions and cases are not looked at")
     return SHARED
+
+
+def same_as_snapshot(name: str, text: str) -> None:
+    """Compare with a snapshot; RENEW_SNAPSHOTS=1 writes it instead."""
+    path = SNAPSHOTS / name
+    if os.environ.get("RENEW_SNAPSHOTS"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
 
 
 class Memory:

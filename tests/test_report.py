@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,8 +26,8 @@ from sesstool.findings import (
 from sesstool.records.edits import Edit
 from sesstool.report import REPORTERS, Output, Totals, statistics
 from sesstool.report.base import Excerpt
+from tests.conftest import same_as_snapshot
 
-SNAPSHOTS = Path(__file__).parent / "snapshots"
 SCHEMAS = Path(__file__).parent.parent / "schemas" / "output"
 WORD = "swordfish"
 
@@ -123,14 +122,6 @@ def render(name, files=FILES, **options):
     return out.getvalue().decode(), "".join(f"{line}\n" for line in talk)
 
 
-def compare(name, text):
-    """Compare with a snapshot; RENEW_SNAPSHOTS=1 writes it instead."""
-    path = SNAPSHOTS / name
-    if os.environ.get("RENEW_SNAPSHOTS"):
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
-
-
 def schema(name):
     return json.loads((SCHEMAS / f"{name}.schema.json").read_text())
 
@@ -157,7 +148,7 @@ def sarif_schema():
 def test_a_whole_run_looks_like_its_snapshot(name):
     """What people read, and what goes to stderr, is exactly what was reviewed."""
     out, talk = render(name)
-    compare(f"report-{name}.txt", f"{out}--- stderr\n{talk}")
+    same_as_snapshot(f"report-{name}.txt", f"{out}--- stderr\n{talk}")
 
 
 def test_the_caret_stands_under_the_range():

@@ -201,7 +201,7 @@ class _Gaps:
         new_right = [n for start, end, to in rights if to < 0 for n in range(start, end)]
         for one, other in self._pairs(new_left, new_right):
             yield from _one_side("left", lefts, one, b)
-            yield from _one_side("right", rights, other, a)
+            yield from _one_side("right", rights, other, one)
             yield Change("changed", one, one + 1, other, other + 1)
             _drop(lefts, one + 1)
             _drop(rights, other + 1)

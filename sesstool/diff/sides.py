@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
-from sesstool.diff.units import KINDS, Unit, units
+from sesstool.diff.units import KINDS, Unit, hashed, units
 from sesstool.diff.ways import way
 from sesstool.errors import UsageError
 from sesstool.formats.base import Format, Origin, Tracker
@@ -196,8 +196,10 @@ class Side:
         assert record.value is not None
         for nth, unit in enumerate(units(record.value, meaning)):
             self.keys.append(unit.key())
-            name = f"{unit.kind}\0{unit.id or f'{meaning.id}#{nth}'}"
-            self.identities.append(hash(name) if unit.id or meaning.id else 0)
+            name = f"{unit.kind}\0{unit.id or f'{meaning.id}#{nth}'}".encode(
+                "utf-8", "surrogatepass"
+            )
+            self.identities.append(hashed(name) if unit.id or meaning.id else 0)
             self.kinds.append(_KIND[unit.kind])
             self.rows.append(row)
             self._line.append(record.line)

@@ -58,13 +58,22 @@ class Unit:
         content = self.content
         raw = content.encode("utf-8", "surrogatepass") if type(content) is str else None
         head = f"{self.kind}\0{self.name}\0{self.error:d}\0".encode("utf-8", "surrogatepass")
-        digest = blake2b(head + (canonical(content) if raw is None else raw), digest_size=8)
-        return int.from_bytes(digest.digest(), "big", signed=True)
+        return hashed(head + (canonical(content) if raw is None else raw))
+
+
+def hashed(raw: bytes) -> int:
+    """A number of 64 bits, with a sign, that is the same in every run."""
+    return int.from_bytes(blake2b(raw, digest_size=8).digest(), "big", signed=True)
 
 
 def units(value: dict[str, Any], meaning: Meaning) -> Iterator[Unit]:
     """The units of a record, in the order in which the model gets them."""
     events = meaning.events
+    compaction = [event for event in events if type(event) is Checkpoint]
+    if compaction:
+        pointer = max(compaction, key=lambda event: event.summary).pointer
+        yield Unit("compaction", "", _summary(_at(value, pointer)), pointer=pointer)
+        return
     own = {event.pointer for event in events if type(event) is not Message}
     for event in sorted(events, key=_order) if len(events) > 1 else events:
         kind = type(event)
@@ -82,7 +91,7 @@ def units(value: dict[str, Any], meaning: Meaning) -> Iterator[Unit]:
 def _order(event: Event) -> int:
     """Thoughts come before words, words before calls; the rest stands as it is."""
     kind = type(event)
-    if kind is Thinking or kind is Checkpoint:
+    if kind is Thinking:
         return 0
     return 1 if kind is Message else 2
 
@@ -96,13 +105,24 @@ def _unit(value: dict[str, Any], event: Event) -> Unit | None:
         return Unit("result", "", words, event.id, event.pointer, event.error)
     if isinstance(event, Thinking):
         return Unit("thinking", "", _thought(_at(value, event.pointer)), pointer=event.pointer)
-    if isinstance(event, Checkpoint):
-        return None if event.summary and event.pointer == "" else Unit("compaction", "", "")
     if isinstance(event, StateChange):
         return Unit("rollback", "", str(event.value), pointer=event.pointer)
     if isinstance(event, Unknown):
         return Unit("unknown", event.name, _at(value, event.pointer), pointer=event.pointer)
     return None
+
+
+def _summary(held: Any) -> str:
+    """What a compaction puts in place of what was said: the whole of it, "" at a mere boundary."""
+    if type(held) is not dict:
+        return flat(held)
+    said = held.get("summary") or held.get("message")
+    if type(said) is dict:
+        return flat(said.get("content"))
+    items = held.get("replacement_history")
+    if said or type(items) is not list:
+        return flat(said)
+    return "\n".join(flat(mapping(item).get("content", item)) for item in items)
 
 
 def _message(event: Message, own: set[str]) -> str:

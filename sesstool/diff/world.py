@@ -56,10 +56,15 @@ def _shared(comparison: Comparison) -> dict[int, int]:
     fork = comparison.fork[0]
     shared: dict[int, int] = {}
     for change in comparison.changes:
-        if change.kind != "equal":
+        # What moved is told twice; from the left side once.
+        if change.kind == "equal":
+            there = change.right
+        elif change.kind == "moved" and change.left < change.left_end:
+            there = change.elsewhere
+        else:
             continue
-        for n in range(change.left_end - change.left):
-            one, other = change.left + n, change.right + n
+        for one in range(change.left, change.left_end):
+            other = there + one - change.left
             if left.kind(one) == "call" and (
                 one <= fork or left.identities[one] == right.identities[other] != 0
             ):

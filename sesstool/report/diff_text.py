@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from sesstool.diff.compare import Comparison
 from sesstool.diff.sides import Side
@@ -55,7 +56,10 @@ def head(comparison: Comparison) -> Iterator[str]:
 
 
 def _at(side: Side, number: int) -> str:
-    return f"line {side.line(number)}"
+    file = Path(side.file(number)).name
+    # A fork by reference begins in the file of its parent.
+    elsewhere = "" if file == Path(side.name.path).name else f" of {safe(file)}"
+    return f"line {side.line(number)}{elsewhere}"
 
 
 def unified(rows: Iterable[Shown], style: Style) -> Iterator[str]:
