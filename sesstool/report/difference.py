@@ -14,6 +14,7 @@ from sesstool.diff.words import Piece, lines, words
 
 # Longer texts are compared by their lines.
 _LONG = 2000
+_SHORT = 100
 # Scattered words that happen to be the same tell nothing, if they are less than one of so many.
 _LITTLE = 6
 _TITLES = {
@@ -204,11 +205,21 @@ def changed_parts(comparison: Comparison, one: int, other: int) -> list[Part]:
 
 def _changed(a: Unit, b: Unit) -> Iterator[Part]:
     if a.kind == "call":
+        yield from _same_fields(a.content, b.content)
         for change in changed_fields(a.content, b.content):
             texts = ("" if v is MISSING else shown(v) for v in (change.left, change.right))
             yield Part(change.pointer.removeprefix("/"), compared(*texts))
     else:
         yield Part("", compared(a.words, b.words))
+
+
+def _same_fields(left: Any, right: Any) -> Iterator[Part]:
+    """The short arguments that both calls were given: they tell what the others are about."""
+    if type(left) is dict and type(right) is dict:
+        for name, value in left.items():
+            text = shown(value)
+            if len(text) <= _SHORT and name in right and shown(right[name]) == text:
+                yield Part(name, [Piece("=", text)])
 
 
 def compared(left: str, right: str) -> list[Piece]:
