@@ -1,6 +1,7 @@
 """The JSON of `repair`, `resume` and saved plans, compared with the shipped schemas."""
 
 import json
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -10,8 +11,9 @@ from sesstool.cli import main
 from sesstool.formats.schemas import schema_text
 from tests.conftest import asks, jsonl, said
 
+FORKS = Path(__file__).parents[1] / "samples" / "forks"
 TORN = b'{"role":"tool","tool_call_id":"c1","cont'
-OUTPUTS = ["finding", "findings", "plan", "redaction", "repair", "resume"]
+OUTPUTS = ["diff", "finding", "findings", "plan", "redaction", "repair", "resume"]
 
 
 @pytest.fixture
@@ -116,3 +118,13 @@ def test_no_member_is_left_undescribed(session, tmp_path, capsys):
     for name, value in values.items():
         schema = json.loads(schema_text(name))
         assert undescribed(value, schema, schema) == set()
+
+
+@pytest.mark.parametrize("pair", sorted(FORKS.glob("*/expect.json")), ids=lambda p: p.parent.name)
+def test_a_comparison_obeys_its_schema(pair, monkeypatch, capsys):
+    """Each member that it has is described."""
+    monkeypatch.chdir(pair.parent)
+    arguments = json.loads(pair.read_bytes())["arguments"]
+    value = printed(capsys, "diff", "diff", *arguments, "-f", "json", "--effects", code=1)
+    schema = json.loads(schema_text("diff"))
+    assert undescribed(value, schema, schema) == set()

@@ -32,6 +32,7 @@ REPAIR_GOAL = 2.5
 MEMORY_GOAL = 120
 LINE_GOAL = 4.0
 REDACT_GOAL = 25
+DIFF_GOAL, DIFF_MEMORY = 4, 300
 REDACT_MEMORY = 150
 ALIGN_GOAL = 1.0
 ALIGN_SIZE = 100_000
@@ -268,7 +269,21 @@ def diff(options: argparse.Namespace) -> None:
             f"{name:24}{aligned:10.2f}{after:11.2f}{matched:8.0f}{peak:9.0f}"
             f"  {missed(aligned, ALIGN_GOAL)}; {missed(peak, ALIGN_MEMORY)} MB"
         )
-    # The whole command beside `git diff --no-index`, on sessions of such records, comes here.
+    print(f"\ndiff of {ALIGN_SIZE:,} records beside git diff --no-index: CPU seconds")
+    print(f"{'sessions':24}{'sesstool':>10}{'git':>8}{'peak MB':>9}")
+    for kind in sessions.FORKS:
+        with tempfile.TemporaryDirectory() as folder:
+            pair = [str(Path(folder) / name) for name in ("left.jsonl", "right.jsonl")]
+            sessions.fork(Path(pair[0]), Path(pair[1]), kind, ALIGN_SIZE)
+            ours, theirs, _ = beside(
+                options.runs,
+                lambda pair=pair: measure((*_SESSTOOL, "diff", "--isolated", *pair), (0, 1)),  # type: ignore[misc]
+                lambda pair=pair: measure(("git", "diff", "--no-index", *pair), (0, 1)),  # type: ignore[misc]
+            )
+        print(
+            f"{kind:24}{ours.cpu:10.2f}{theirs.cpu:8.2f}{ours.memory:9.0f}"
+            f"  {missed(ours.cpu, DIFF_GOAL)}; {missed(ours.memory, DIFF_MEMORY)} MB"
+        )
 
 
 TABLES = {

@@ -65,6 +65,54 @@ def plant(path: Path, every: int) -> None:
     kept.replace(path)
 
 
+FORKS = ("scattered edits", "200 distinct", "a moved third", "nothing in common")
+"""Kinds of pairs of sessions that `fork` writes."""
+
+
+def fork(left: Path, right: Path, kind: str, records: int) -> None:
+    """Write two sessions of so many records of about 1 KB; the second has ids of its own."""
+    rng = random.Random(kind)
+    few = [_words(rng) for _ in range(200)]
+    said = [rng.choice(few) if kind == FORKS[1] else _words(rng) for _ in range(records)]
+    other = list(said)
+    if kind == FORKS[2]:
+        third = records // 6 * 2
+        other = said[third : 2 * third] + said[:third] + said[2 * third :]
+    elif kind == FORKS[3]:
+        other = [_words(rng) for _ in range(records)]
+    else:
+        for n in rng.sample(range(records), records // 100):
+            other[n] = rng.choice(few) if kind == FORKS[1] else _words(rng)
+    _write_talk(left, said, 1)
+    _write_talk(right, other, 2)
+
+
+def _words(rng: random.Random) -> str:
+    return " ".join(rng.choices(_WORDS.split(), k=150))
+
+
+def _write_talk(path: Path, said: list[str], number: int) -> None:
+    """A straight chain of prompts and answers."""
+    parent = None
+    with path.open("wb") as out:
+        for n, words in enumerate(said):
+            role = "assistant" if n % 2 else "user"
+            uuid = f"be7c{number:04d}-0000-4000-8000-{n:012d}"
+            value = {
+                "parentUuid": parent,
+                "isSidechain": False,
+                "cwd": "/srv/harbour",
+                "sessionId": f"{SESSION[:-1]}{number}",
+                "version": "2.1.300",
+                "type": role,
+                "message": {"role": role, "content": words},
+                "uuid": uuid,
+                "timestamp": _time(n),
+            }
+            parent = uuid
+            out.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
+
+
 def drop_result(path: Path) -> None:
     """Take the first result behind the middle of a session out: one call is unanswered."""
     kept = path.with_name("kept.jsonl")
