@@ -305,7 +305,8 @@ def _moved(a: list[int], b: list[int], runs: Sequence[Run]) -> list[Run]:
             use(found[-1])
         elif length >= LEAST:
             heapq.heappush(heap, (-length, left, right))
-    alone = (Run(i, j, 1) for i, j in _once_in_both(a, b) if not used[0][i] and not used[1][j])
+    # A value that stands once a side is used on both or on neither.
+    alone = (Run(i, j, 1) for i, j in _once_in_both(a, b) if not used[0][i])
     return _joined(sorted([*found, *alone]))
 
 
