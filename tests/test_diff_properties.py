@@ -81,8 +81,8 @@ def edited(talk, edits):
         if what == "change" and block:
             talk[at] = block[0]._replace(text=text)
         elif what == "move":
-            to %= len(talk) + 1
-            talk[to:to] = block
+            over = to % (len(talk) + 1)
+            talk[over:over] = block
         elif what == "duplicate":
             talk[at:at] = [unit._replace(number=new + n) for n, unit in enumerate(block)]
         elif what == "insert":
