@@ -216,7 +216,9 @@ class Side:
                 hint="sesstool diff --branches lists the leaves",
             )
         on_way = way(session, graph, graph.leaf if leaf < 0 else leaf)
-        kept = [n for n in range(first, len(self.keys)) if on_way[self.rows[n]]]
+        # A record without a place in the tree belongs to every branch.
+        rows = self.rows
+        kept = [n for n in range(first, len(rows)) if rows[n] < 0 or on_way[rows[n]]]
         if len(kept) == len(self.keys) - first:
             return
         for name in ("keys", "identities", "rows", "_line", "_start", "_end", "_nth"):
