@@ -110,7 +110,7 @@ def command(
         if html is not None:
             from sesstool.report import diff_html  # noqa: PLC0415 - few runs need it
 
-            create(html, [diff_html.page(found).encode("utf-8", "replace")])
+            create(html, (part.encode() for part in diff_html.page(found, context)))
         if shared.output_format == "text":
             _summary(shared, found)
         return int(found.differs)

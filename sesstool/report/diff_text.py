@@ -11,7 +11,17 @@ from sesstool.diff.sides import Side
 from sesstool.diff.words import Piece
 from sesstool.diff.world import Done, World
 from sesstool.report.base import count
-from sesstool.report.difference import Cell, Fold, Fork, More, Part, Row, Shown, Sign
+from sesstool.report.difference import (
+    Cell,
+    Fold,
+    Fork,
+    More,
+    Part,
+    Row,
+    Shown,
+    Sign,
+    tally,
+)
 from sesstool.text import elide, safe, width
 
 # Where a side by side view has less room, it is no help.
@@ -22,7 +32,6 @@ _MIDDLE: dict[Sign, str] = {"=": "=", "-": "<", "+": ">", "~": "~", "<": "<", ">
 _MARKS = {"-": ("[", "]"), "+": ("{", "}"), "=": ("", "")}
 _COLORS = {"-": "\x1b[31m", "+": "\x1b[32m", "~": "\x1b[33m", "<": "\x1b[36m", ">": "\x1b[36m"}
 _RESET = "\x1b[0m"
-_KINDS = ("message", "thinking", "call", "result", "compaction", "rollback", "unknown")
 
 
 class Style:
@@ -198,19 +207,12 @@ def _cut(line: str, room: int) -> Iterator[str]:
 
 def stat(comparison: Comparison) -> Iterator[str]:
     """How many units of each kind are shared, changed, moved, or on one side only."""
-    left, right = comparison.left, comparison.right
-    table: dict[str, Counter[str]] = {kind: Counter() for kind in _KINDS}
-    for change in comparison.changes:
-        for n in range(change.left, change.left_end):
-            table[left.kind(n)][change.kind] += 1
-        if change.kind == "right" or (change.kind == "moved" and change.left == change.left_end):
-            for n in range(change.right, change.right_end):
-                table[right.kind(n)]["there" if change.kind == "moved" else "right"] += 1
     yield f"{'':14}{'equal':>9}{'changed':>9}{'moved':>9}{'left only':>11}{'right only':>12}"
-    for kind, found in table.items():
-        if found:
-            yield _counts(f"{kind}s", found)
-    yield _counts("all", sum(table.values(), Counter()))
+    every = Counter[str]()
+    for kind, found in tally(comparison):
+        yield _counts(f"{kind}s", found)
+        every += found
+    yield _counts("all", every)
 
 
 def _counts(name: str, found: Counter[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from sesstool.diff.compare import Change, Comparison, told_apart
 from sesstool.diff.fields import MISSING, changed_fields
 from sesstool.diff.sides import Side
-from sesstool.diff.units import Unit, canonical
+from sesstool.diff.units import KINDS, Unit, canonical
 from sesstool.diff.words import Piece, lines, words
 
 # Longer texts are compared by their lines.
@@ -110,6 +111,39 @@ def rows(comparison: Comparison, context: int = 2, most: int = 1 << 30) -> Itera
 def behind_fork(comparison: Comparison) -> bool:
     """Whether anything differs behind what both share from the beginning on."""
     return comparison.fork[0] >= 0 and comparison.differs
+
+
+def numbers(comparison: Comparison) -> tuple[dict[int, int], dict[int, int]]:
+    """For the units of each side that are in a difference its number in `rows`."""
+    left: dict[int, int] = {}
+    right: dict[int, int] = {}
+    number = 0
+    for change in comparison.changes:
+        if change.kind == "equal":
+            continue
+        for n in range(change.left, change.left_end):
+            number += 1
+            left[n] = number
+        for n in range(change.right, change.right_end):
+            number += change.kind != "changed"
+            right[n] = number
+    return left, right
+
+
+def tally(comparison: Comparison) -> Iterator[tuple[str, Counter[str]]]:
+    """How many units of each kind are "equal", "changed", "moved", and on the "left" or "right".
+
+    Kinds of which there are none are left out. Of what moved, one of both counts.
+    """
+    left, right = comparison.left, comparison.right
+    table: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+    for change in comparison.changes:
+        for n in range(change.left, change.left_end):
+            table[left.kind(n)][change.kind] += 1
+        if change.kind == "right":
+            for n in range(change.right, change.right_end):
+                table[right.kind(n)]["right"] += 1
+    return ((kind, found) for kind, found in table.items() if found)
 
 
 def _equal(
