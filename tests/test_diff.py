@@ -7,13 +7,16 @@ import pytest
 from sesstool.api import diffing
 from sesstool.cli.main import run
 from tests.conftest import (
+    THREAD,
     answer,
     boundary,
     jsonl,
     linked,
+    meta,
     prompt,
     result,
     said,
+    says,
     talk,
     uid,
     use,
@@ -243,6 +246,15 @@ def test_refusals(write, tmp_path, monkeypatch, capsys, arguments, code, said):
 def test_a_path_with_an_at(write):
     path = write("me@home", *talk(2))
     assert compared(path, path)[0] == [("equal", 2, 2)]
+
+
+def test_a_fork_by_reference_without_its_parent(write, capsys):
+    """What it goes on from is said to be missing, and not passed over."""
+    base = {"thread_id": THREAD, "end_ordinal_exclusive": 3, "end_byte_offset": 900}
+    path = write("rollout", meta(id=uid(5), history_base=base), says("user", "go on"))
+    assert run(["diff", path, path]) == 0
+    told = f"session {THREAD}, which it goes on from, is not found: what stands there is not"
+    assert told in capsys.readouterr().out
 
 
 def test_hostile_text_is_made_visible(write, capsys):

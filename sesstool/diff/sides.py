@@ -63,6 +63,8 @@ class Side:
         self.identities = array("q")
         self.kinds = bytearray()
         self.origin: Origin | None = None
+        self.missing = ""
+        """What of the session could not be read, in a few words; "" where that is nothing."""
         self.records = 0
         self.rows = array("i")
         """For each unit the row of its record in the graph, -1 where there is none."""
@@ -140,8 +142,11 @@ class Side:
         while origin is not None and origin.mode == "reference":
             parent = _parent(session, origin, known)
             if parent is None or len(chain) == _MOST_FILES:
+                self.missing = f"session {origin.session}, which it goes on from, is not found"
                 break
             source = self._open(parent)
+            if source.size < origin.end:
+                self.missing = f"session {origin.session}, which it goes on from, was shortened"
             chain.append((source, min(origin.end, source.size)))
             session = open_session(source)
             origin = _origin(session)

@@ -54,6 +54,8 @@ def head(comparison: Comparison) -> Iterator[str]:
     for sign, side in (("-", comparison.left), ("+", comparison.right)):
         about = f"{side.format.title} session {safe(side.session) or '(no id)'}"
         yield f"{sign * 3} {safe(str(side.name))}  {about}, {count(side.records, 'record')}"
+        if side.missing:
+            yield f"    {safe(side.missing)}: what stands there is not compared"
     one, other = comparison.fork
     left, right = comparison.left, comparison.right
     where = (
