@@ -169,7 +169,7 @@ def test_what_changed_is_marked_by_words(page):
 def test_spaces_that_changed_are_seen(page):
     shown = page([said("user", "a\tb\nc")], [said("user", "a b c")])
     marks = [data for data, around in shown.words if around and around[-1][0] in ("del", "ins")]
-    assert marks == ["␉", "␊\n", " ", " "]
+    assert marks == ["␉\t", "␊\n", " ", " "]
 
 
 def test_hostile_text_is_harmless_and_seen(page):

@@ -244,7 +244,7 @@ def _block(label: str, lines: list[list[Piece]], *, changed: bool = False) -> Bl
     for sign, run in groupby(chain.from_iterable(lines), lambda piece: piece.sign):
         text = "".join(piece.text for piece in run)
         if sign != "=":
-            text = text.replace("\t", "␉")
+            text = text.replace("\t", "␉\t")
             text = text.replace("\n", "␊\n") if text.isspace() else text
         pieces.append(Piece(sign, text))
     return Block(label, changed, pieces)
