@@ -13,7 +13,7 @@ from sesstool.api import diffing
 from sesstool.cli import main
 from sesstool.diff.words import Piece
 from sesstool.report import diff_html
-from sesstool.report.difference import Row, numbers, rows
+from sesstool.report.difference import Row, outline, rows
 
 EVIL = (
     "</script><img src=x onerror=alert(1)><style>*{display:none}</style></div></details>"
@@ -262,19 +262,19 @@ def test_a_call_leads_to_its_difference(page):
     assert "TOOL CALL Delete" in shown.within(id=second)
 
 
-def test_numbers_are_those_of_the_rows(pair):
-    """Of changed, moved and new units the page knows in which row they stand."""
+def test_the_outline_is_that_of_the_rows(pair):
+    """Of changed, moved and new units the list has the same signs and places."""
     block = [said("user", f"verse {n}: " + "la " * n) for n in range(4, 9)]
     rest = [said("assistant", f"chorus {n}: " + "lo " * n) for n in range(4, 14)]
     names = pair([LEFT[0], *block, *rest], [RIGHT[0], *rest, *block, said("user", "Thanks.")])
     with diffing.diff(*names) as found:
         assert min(found.counts[kind] for kind in ("changed", "moved", "right")) > 0
         told = [row for row in rows(found) if isinstance(row, Row) and row.number]
-        for nth, (side, places) in enumerate(
-            zip((found.left, found.right), numbers(found), strict=True)
-        ):
-            lines = {row.number: row[1 + nth].line for row in told if row[1 + nth]}
-            assert {number: side.line(unit) for unit, number in places.items()} == lines
+        assert [row.number for row in told] == list(range(1, len(told) + 1))
+        for row, (sign, *units) in zip(told, outline(found), strict=True):
+            assert row.sign == sign
+            for side, cell, unit in zip((found.left, found.right), row[1:3], units, strict=True):
+                assert (cell and cell.line) == (None if unit is None else side.line(unit))
 
 
 def test_what_moved_is_told_twice(page):
@@ -284,6 +284,8 @@ def test_what_moved_is_told_twice(page):
     shown = page(block + rest, rest + block)
     words = " ".join("".join(data for data, _ in shown.words).split())
     assert "10 differences between two sessions" in words
+    assert len(re.findall(r"[<] \d+ USER moved, here on the left", words)) == 5
+    assert len(re.findall(r"[>] \d+ USER moved, here on the right", words)) == 5
     assert "moved: line 13 there" in shown.within(id="d1") + shown.within(id="d6")
     assert len([a for _, a in shown.elements if re.fullmatch(r"d\d+", a.get("id", ""))]) == 10
 

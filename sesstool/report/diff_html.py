@@ -23,9 +23,10 @@ from sesstool.report.difference import (
     Shown,
     Sign,
     behind_fork,
-    numbers,
+    outline,
     rows,
     tally,
+    title,
 )
 from sesstool.text import elide, safe
 
@@ -82,11 +83,7 @@ def page(comparison: Comparison, context: int = 2) -> Iterator[str]:
         "blocks": lambda text: list(_blocks([Piece("=", text)], changed=False)),
     }
     template = resources.files("sesstool.report").joinpath("difference.html.j2").read_text("utf-8")
-    total = sum(
-        max(change.left_end - change.left, change.right_end - change.right)
-        for change in comparison.changes
-        if change.kind != "equal"
-    )
+    total = sum(1 for _ in outline(comparison))
     table = [(_NOUNS[kind], found) for kind, found in tally(comparison)]
     return environment.from_string(template).generate(
         version=__version__,
@@ -100,7 +97,7 @@ def page(comparison: Comparison, context: int = 2) -> Iterator[str]:
         table=table,
         every=sum((found for _, found in table), Counter[str]()),
         world=_world(comparison),
-        listed=islice((r for r in rows(comparison, 0) if type(r) is Row), _LISTED),
+        listed=islice(_listed(comparison), _LISTED),
         more=max(total - _LISTED, 0),
         rows=map(_row, rows(comparison, context)),
         heading=_heading,
@@ -127,7 +124,13 @@ def _lines(comparison: Comparison, one: int, other: int) -> tuple[int, int]:
 
 def _world(comparison: Comparison) -> dict[str, Any]:
     found = world(comparison)
-    left, right = numbers(comparison)
+    left: dict[int, int] = {}
+    right: dict[int, int] = {}
+    for number, (_, one, other) in enumerate(outline(comparison), 1):
+        if one is not None:
+            left[one] = number
+        if other is not None:
+            right[other] = number
     return {
         "calls": [
             ("Left, behind the fork", _calls(found.left, left)),
@@ -140,6 +143,16 @@ def _world(comparison: Comparison) -> dict[str, Any]:
 
 def _calls(calls: Iterable[Done], places: dict[int, int]) -> list[dict[str, Any]]:
     return [{"number": places.get(done.unit, 0)} | done._asdict() for done in calls]
+
+
+def _listed(comparison: Comparison) -> Iterator[Row]:
+    """The differences without what they say, which takes time to compare."""
+    for number, (sign, one, other) in enumerate(outline(comparison), 1):
+        yield Row(sign, _named(comparison.left, one), _named(comparison.right, other), number)
+
+
+def _named(side: Side, unit: int | None) -> Cell | None:
+    return None if unit is None else Cell(side.line(unit), title(side.unit(unit)))
 
 
 def _heading(row: Row) -> str:

@@ -113,21 +113,17 @@ def behind_fork(comparison: Comparison) -> bool:
     return comparison.fork[0] >= 0 and comparison.differs
 
 
-def numbers(comparison: Comparison) -> tuple[dict[int, int], dict[int, int]]:
-    """For the units of each side that are in a difference its number in `rows`."""
-    left: dict[int, int] = {}
-    right: dict[int, int] = {}
-    number = 0
+def outline(comparison: Comparison) -> Iterator[tuple[Sign, int | None, int | None]]:
+    """The sign and the units of each difference, in the order in which `rows` counts them."""
     for change in comparison.changes:
-        if change.kind == "equal":
-            continue
-        for n in range(change.left, change.left_end):
-            number += 1
-            left[n] = number
-        for n in range(change.right, change.right_end):
-            number += change.kind != "changed"
-            right[n] = number
-    return left, right
+        if change.kind == "changed":
+            yield "~", change.left, change.right
+        elif change.kind != "equal":
+            moved = change.kind == "moved"
+            for n in range(change.left, change.left_end):
+                yield "<" if moved else "-", n, None
+            for n in range(change.right, change.right_end):
+                yield ">" if moved else "+", None, n
 
 
 def tally(comparison: Comparison) -> Iterator[tuple[str, Counter[str]]]:
