@@ -37,7 +37,8 @@ from sesstool.records.source import FileSource, Source
 Told = Callable[["Spot"], None]
 
 
-# Of a line: the rules found something in it; or nothing, and no field is opaque; 0 is the rest.
+# Of a line: the rules found something in it, or could not look at all of it; or nothing, and no
+# field is opaque; 0 is the rest.
 _HIT, _PLAIN = 2, 1
 
 
@@ -166,8 +167,10 @@ class Redactor:
         rewriter = self._rewriter(text)
         lines_hit = self._hit[text.source.name, text.start] = bytearray()
         for _, whole, crossing in self._mended(text, rewriter):
+            bounded = self._scanner.bounded
             found, plain = rewriter.hits(whole)
-            lines_hit.append(_HIT if found or crossing else plain)
+            again = found or crossing or self._scanner.bounded > bounded
+            lines_hit.append(_HIT if again else plain)
             hits = [place.hit for place in crossing]
             hits += [hit for hit, where in found if where is Field.TEXT]
             for hit in hits:
@@ -314,6 +317,10 @@ class _Known:
     people: People = field(default_factory=People)
     learning: bool = True
 
+    def __bool__(self) -> bool:
+        """Whether there is anything to be found."""
+        return self.learning or bool(self.values) or bool(self.names)
+
     def find(self, text: bytes) -> list[Match]:
         """Where they stand; while learning the user's names alone, for the rest is found."""
         if self.learning:
@@ -332,6 +339,9 @@ class _Left:
 
     known: _Known
     allowed: Allowed
+
+    def __bool__(self) -> bool:
+        return bool(self.known)
 
     def find(self, text: bytes) -> list[Match]:
         if not self.known.find(text):

@@ -30,7 +30,7 @@ class Hit(NamedTuple):
 
 
 class Known(Protocol):
-    """Finds values that were found before."""
+    """Finds values that were found before; false where there are none."""
 
     def find(self, text: bytes) -> list[Match]:
         """Where they stand in a text."""
@@ -55,6 +55,8 @@ class Scanner:
         `escaped` says that the text is JSON: what its escapes stand for is looked at, and not
         their letters. `clean` says that the rules find nothing in it.
         """
+        if clean and not self._known:
+            return []
         root = View(text)
         begin = (unescaped(root) if escaped else None) or root
         whole: dict[Match, Hit] = {}

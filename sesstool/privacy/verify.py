@@ -63,7 +63,7 @@ def verify(
                 if (policy.key(one, path[1:]) if path[:1] == "*" else policy.named(path))
                 is Field.TEXT
             ]
-        for one in _together(told):
+        for one in _together(told) if values else ():
             for way in _ways(one, _DEPTH):
                 if values.find(way.encode("utf-8", "surrogatepass")):
                     raise _failed(name, old, "a value that was found is still there")
