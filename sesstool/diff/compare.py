@@ -88,6 +88,7 @@ def compare(
     changes: Iterable[Change] = _changes(left, right, runs, elsewhere)
     if told:
         changes = _told(left, right, changes, told)
+    changes = _forked(left, right, changes)
     based = None
     if base is not None:
         based = (_in_base(base, left), _in_base(base, right))
@@ -138,6 +139,37 @@ def _told(
                 a, b = one + 1, other + 1
         if change.left_end > a:
             yield Change("equal", a, change.left_end, b, change.right_end)
+
+
+def _forked(left: Side, right: Side, changes: Iterable[Change]) -> Iterator[Change]:
+    """The changes, the first one cut in two where what both said alike is no longer shared."""
+    for change in changes:
+        cut = change.left_end
+        if change.kind == "equal" and change.left == change.right == 0:
+            cut = _shared(left, right, cut)
+        yield change._replace(left_end=cut, right_end=change.right_end - change.left_end + cut)
+        if cut < change.left_end:
+            yield change._replace(left=cut, right=cut)
+
+
+def _shared(left: Side, right: Side, size: int) -> int:
+    """How many of so many equal units at the beginning are the same ones.
+
+    Where ids survive a fork, the first ones of their sort that differ are behind it, unless the
+    same ids come again: two forks may go on with the same words. Where none survive, all count.
+    """
+    if left.identities[:size] == right.identities[:size] and all(left.identities[:size]):
+        return size
+    kept: set[bool] = set()
+    shared = size
+    for n in range(size):
+        of_call = left.kind(n) in ("call", "result")
+        if left.mark(n) == right.mark(n):
+            kept.add(of_call)
+            shared = size
+        elif shared == size and of_call in kept:
+            shared = n
+    return shared
 
 
 def related(left: Side, right: Side, runs: Sequence[Run]) -> tuple[str, Origin | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
@@ -108,6 +108,10 @@ class Side:
         """The facts of the envelope around a unit."""
         return self._raw(self._file[number], self._start[number], self._end[number])[1]
 
+    def mark(self, number: int) -> Hashable:
+        """What only the same unit of another side has: its identity, else where it stands."""
+        return self.identities[number] or (self.file(number), self._start[number])
+
     def kind(self, number: int) -> str:
         """The kind of a unit."""
         return KINDS[self.kinds[number]]
@@ -199,12 +203,12 @@ class Side:
 
     def _add(self, file: int, record: Record, meaning: Meaning, row: int) -> None:
         assert record.value is not None
+        made_of = self._forms[-1].origin(record.value) if self.origin is not None else None
+        own = (made_of.at if made_of else "") or meaning.id
         for nth, unit in enumerate(units(record.value, meaning)):
             self.keys.append(unit.key())
-            name = f"{unit.kind}\0{unit.id or f'{meaning.id}#{nth}'}".encode(
-                "utf-8", "surrogatepass"
-            )
-            self.identities.append(hashed(name) if unit.id or meaning.id else 0)
+            name = f"{unit.kind}\0{unit.id or f'{own}#{nth}'}".encode("utf-8", "surrogatepass")
+            self.identities.append(hashed(name) if unit.id or own else 0)
             self.kinds.append(_KIND[unit.kind])
             self.rows.append(row)
             self._line.append(record.line)

@@ -50,7 +50,8 @@ def world(comparison: Comparison) -> World:
 def _shared(comparison: Comparison) -> dict[int, int]:
     """The calls that are one and the same on both sides, by number, left to right.
 
-    Behind the fork point a call that both made alike was made twice, unless it has one id.
+    A call that both made alike was made twice behind the fork point, unless it has one id, and
+    before it where the sides have different ids for it: so have two runs of the same prompt.
     """
     left, right = comparison.left, comparison.right
     fork = comparison.fork[0]
@@ -65,10 +66,12 @@ def _shared(comparison: Comparison) -> dict[int, int]:
             continue
         for one in range(change.left, change.left_end):
             other = there + one - change.left
-            if left.kind(one) == "call" and (
-                one <= fork or left.identities[one] == right.identities[other] != 0
-            ):
-                shared[one] = other
+            if left.kind(one) == "call":
+                ours, theirs = left.identities[one], right.identities[other]
+                # Where a session was written anew for another agent the ids may be new as well.
+                named = ours and theirs and left.format.name == right.format.name
+                if ours == theirs != 0 or (one <= fork and not named):
+                    shared[one] = other
     return shared
 
 
