@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sesstool.diff.units import units
+from sesstool.diff.likeness import alike_in_order
+from sesstool.diff.units import Unit, units
 from sesstool.formats.registry import by_name
 from tests.conftest import boundary, compaction, envelope, prompt
 
@@ -50,3 +51,18 @@ SEALED = {"type": "compaction", "encrypted_content": "c2VhbGVk"}
 def test_a_compaction_is_one_unit_with_its_summary(format_name, record, words):
     """Else sessions whose summaries tell the model different things would be called equal."""
     assert said(format_name, record) == [("compaction", words)]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "alike"),
+    [
+        ("The halyard is stuck.", "The signal flies.", False),
+        ("The halyard is stuck.", "The halyard is free.", True),
+        ("灯台の灯が消えた", "灯台の灯が点いた", True),
+        ("灯台の灯が消えた", "船は朝に着く", False),
+    ],
+)
+def test_texts_are_alike_by_their_words(left, right, alike):
+    """Marks such as the full stop make no two texts alike."""
+    one, other = Unit("message", "user", left), Unit("message", "user", right)
+    assert alike_in_order([one], [other]) == [(0, 0)] * alike

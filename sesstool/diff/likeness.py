@@ -9,7 +9,8 @@ from sesstool.diff.units import Unit
 # Of long texts the beginning is compared.
 _LENGTH = 4096
 _LEAST = 0.4
-_WORD = re.compile(r"\w+|[^\w\s]")
+# Marks are in every text. Of scripts without spaces each sign counts.
+_WORD = re.compile(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]+")
 
 
 def alike_in_order(left: list[Unit], right: list[Unit]) -> list[tuple[int, int]]:
