@@ -136,12 +136,19 @@ def _words(left: str, right: str, most: int) -> Iterator[Piece]:
 
 def _by_words(left: str, right: str) -> Iterator[Piece]:
     gaps = list(_gaps(_tokens(left), _tokens(right)))
+    gone: list[str] = []
+    come: list[str] = []
     for n, (old, new, same) in enumerate(gaps):
-        yield from (Piece("-", "".join(old)), Piece("+", "".join(new)))
+        gone += old
+        come += new
         kept = "".join(same)
         # Spaces that stayed between words that did not only tear the change apart.
-        torn = 0 < n + 1 < len(gaps) and (old or new) and kept.isspace() and "\n" not in kept
-        yield from (Piece(sign, kept) for sign in ("-+" if torn else "="))
+        if 0 < n + 1 < len(gaps) and (old or new) and kept.isspace() and "\n" not in kept:
+            gone.append(kept)
+            come.append(kept)
+        else:
+            yield from (Piece("-", "".join(gone)), Piece("+", "".join(come)), Piece("=", kept))
+            gone, come = [], []
 
 
 def _gaps(
