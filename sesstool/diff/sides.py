@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
-from sesstool.diff.units import KINDS, Unit, hashed, units
+from sesstool.diff.units import KINDS, Unit, encoded, hashed, units
 from sesstool.diff.ways import way
 from sesstool.errors import UsageError
 from sesstool.formats.base import Format, Origin, Tracker
@@ -207,8 +207,9 @@ class Side:
         own = (made_of.at if made_of else "") or meaning.id
         for nth, unit in enumerate(units(record.value, meaning)):
             self.keys.append(unit.key())
-            name = f"{unit.kind}\0{unit.id or f'{own}#{nth}'}".encode("utf-8", "surrogatepass")
-            self.identities.append(hashed(name) if unit.id or own else 0)
+            known = unit.id or (f"{own}#{nth}" if own else "")
+            name = encoded(f"{unit.kind}\0{known}")
+            self.identities.append(hashed(name) if known else 0)
             self.kinds.append(_KIND[unit.kind])
             self.rows.append(row)
             self._line.append(record.line)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -56,9 +57,21 @@ class Unit:
     def key(self) -> int:
         """A number of 64 bits, with a sign, that is the same for units that say the same."""
         content = self.content
-        raw = content.encode("utf-8", "surrogatepass") if type(content) is str else None
-        head = f"{self.kind}\0{self.name}\0{self.error:d}\0".encode("utf-8", "surrogatepass")
-        return hashed(head + (canonical(content) if raw is None else raw))
+        raw = encoded(content) if type(content) is str else canonical(content)
+        return hashed(_head(self.kind, self.name, self.error) + raw)
+
+
+@lru_cache(1024)
+def _head(kind: str, name: str, error: bool) -> bytes:
+    return encoded(f"{kind}\0{name}\0{error:d}\0")
+
+
+def encoded(words: str) -> bytes:
+    """A text as UTF-8, also one with half a character in it."""
+    try:
+        return words.encode()
+    except UnicodeEncodeError:
+        return words.encode("utf-8", "surrogatepass")
 
 
 def hashed(raw: bytes) -> int:
