@@ -89,16 +89,12 @@ def units(value: dict[str, Any], meaning: Meaning) -> Iterator[Unit]:
         return
     own = {event.pointer for event in events if type(event) is not Message}
     for event in sorted(events, key=_order) if len(events) > 1 else events:
-        kind = type(event)
-        if kind is Message:
-            assert isinstance(event, Message)
+        if isinstance(event, Message):
             words = "" if event.hidden else _message(event, own)
             if words:
                 yield Unit("message", event.role, words, pointer=event.pointer)
-        elif kind is not StateChange or event.name == "rollback":  # type: ignore[union-attr]
-            unit = _unit(value, event)
-            if unit is not None:
-                yield unit
+        elif (unit := _unit(value, event)) is not None:
+            yield unit
 
 
 def _order(event: Event) -> int:
@@ -118,7 +114,7 @@ def _unit(value: dict[str, Any], event: Event) -> Unit | None:
         return Unit("result", "", words, event.id, event.pointer, event.error)
     if isinstance(event, Thinking):
         return Unit("thinking", "", _thought(_at(value, event.pointer)), pointer=event.pointer)
-    if isinstance(event, StateChange):
+    if isinstance(event, StateChange) and event.name == "rollback":
         return Unit("rollback", "", str(event.value), pointer=event.pointer)
     if isinstance(event, Unknown):
         return Unit("unknown", event.name, _at(value, event.pointer), pointer=event.pointer)

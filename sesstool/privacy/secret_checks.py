@@ -1,66 +1,25 @@
-"""Checks that tell a secret from what merely stands where one could: names, words, code, samples.
-
-No dictionary is shipped: that a text reads like words is told by the pairs of letters in it.
-"""
+"""Checks that tell a secret from what merely stands where one could; `looks.py` has the forms."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import re
-import unicodedata
-from functools import cache, lru_cache
-from itertools import pairwise
+from functools import lru_cache
 
 from sesstool.privacy.candidate import Candidate
+from sesstool.privacy.looks import (
+    FILE,
+    PIECE,
+    STANDS_IN,
+    is_id,
+    is_made,
+    is_member,
+    is_random,
+    is_value,
+    is_wordless,
+)
 
-# What documentation and templates put in place of a value; matched anywhere in it.
-_STANDS_IN = re.compile(
-    rb"(?i)example|redacted|xxxx|place_?-?holder|change_?-?(?:me|this|it)|replace_?-?(?:me|this|with)"
-    rb"|(?:your|my|some|the|insert|enter|tu|seu|dein|votre)[_-][\w-]{0,30}(?:key|token|secret|pass"
-    rb"|password|api|id|value|here|clave|senha|name)|\.\.\.|\xe2\x80\xa6|\*\*\*|_here\b|-here\b"
-    rb"|dummy|fake[_-]|not[_-]?a?[_-]?real|todo|lorem|<[\w -]+>|\[[A-Z_ -]+\]|fixme|sample[_-]"
-)
-# What refers to a value that stands elsewhere: variables, templates, calls, members.
-_REFERENCE = re.compile(
-    rb"[$%@#]?\{|\$\(|\$[A-Za-z_(]|\$\d+$|%[A-Za-z_]+%|<%|%\(|%[sdv]$|@@|!(?:Ref|Sub|GetAtt|vault)\b"
-    rb"|&?[A-Za-z_][\w.\-]*(?:\?\.|::|->|\(|\[)|(?:process|import\.meta)\.env|os\.|ENV\b|env[.:(]"
-    rb"|secrets?\.|vars?\.|config\.|self\.|this\.|args?\.|req(?:uest)?\.|op://|vault:|arn:|ssm:"
-    rb"|keyring:|file:|projects/|data:|[!~<>=&|^]+$|\|\||&&|[,;:)\]} ]|=>|\\[wdsb]"
-)
-# What tests and samples call a password.
-_TEST_WORD = re.compile(
-    rb"(?i)(?:test(?:ing)?|my|some|any|the|your|user|wrong|bad|invalid|valid|correct|good|new|old)"
-    rb"[ _-]?(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|key)$|(?:pass|password|test|secret)123$"
-)
-# The line under the heading of a table.
-_RULER = re.compile(rb"[-+=|:]{5,}")
-_COLOUR = re.compile(rb"#[0-9A-Fa-f]{3,8}$")
-_CAPITALS = re.compile(rb"[A-Z_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASS)[A-Z_]*$")
-_PATH = re.compile(
-    rb"(?:~|\.{0,2})/[\w.@%+~-]*(?:/[\w.@%+~-]*)+$|[A-Za-z]:\\|\.{1,2}/|/[\w.-]+$|~/"
-)
-_FILE = re.compile(
-    rb"(?i)^[\w./\\-]+\.(?:py|js|ts|tsx|jsx|json|ya?ml|toml|txt|md|go|rs|java|rb|php|sh|pem|key|crt"
-    rb"|env|html|css|xml|cfg|ini|conf|log|sql|lock|svg|png|vue|cs|kt|c|h|cpp)$"
-)
-_MEMBER = re.compile(rb"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[()\[\]]*$")
-_URL = re.compile(rb"(?i)^[a-z][a-z0-9+.-]*://")
-_NUMBER = re.compile(rb"^[+-]?[\d.,_:eE+%/ -]*$")
-_DATED = re.compile(
-    rb"\d{4}-\d\d-\d\d(?:[T ]\d\d:|$)|(?:^|-)20\d\d-?\d\d-?\d\d(?:$|-)"
-    rb"|^v?\d+\.\d+(?:\.\d+)*[\w.+-]{0,24}$"
-)
-_UUID = re.compile(rb"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_PIECE = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-# The commonest pairs of letters in English, Spanish, Portuguese, German, French and Italian.
-_PAIRS = frozenset(
-    b"th he in er an re on at en nd ti es or te of ed is it al ar st to nt ng se ha as ou"
-    b" io le ve co me de hi ri ro ic ne ea ra ce li ch ll be ma si om ur ca el ta la ns di"
-    b" fo ho pe ec pr no ct us ac ot il tr ly nc et ut ss so rs un lo wa ge ie wh ee wi em"
-    b" ad ol rt po we na ul ni ts mo ow pa im mi ai sh ir su id os iv ia am fi ci vi pl ig"
-    b" tu ev ry ke do qu ue fe bl".split()
-)
 # Words that a key has where its value tells about a secret and is none.
 _ABOUT = frozenset(
     b"arg args fn func through context encode decode strip lower upper get format replace"
@@ -79,52 +38,37 @@ _ABOUT = frozenset(
     b" digest fingerprint etag hash hashes hasher".split()
 )
 _ABOUT_BEGINS = (b"expir", b"valid", b"confirm", b"permission", b"util")
-# Words for a secret, and other values that say nothing.
-_COMMON = frozenset(
-    b"aws4-hmac-sha256 name identifier password passwd pass pwd passwort kennwort"
-    b" contrasena clave senha secret secrets token tokens key keys apikey api_key auth"
-    b" credentials credential none null nil nan true false yes no on off undefined unknown"
-    b" empty default required optional string str int integer bytes number bool boolean"
-    b" object any text hidden input optional[str] admin root user username test testing"
-    b" tester foo bar baz qux foobar value values missing invalid valid incorrect wrong"
-    b" expired env prompt ask always never required. set unset present absent basic bearer"
-    b" digest oauth oauth2 postgres mysql redis mongo guest changeit sha256 sha512 md5"
-    b" base64 utf8 utf-8 hs256 rs256 es256 aes256 aes128 bcrypt argon2 scrypt pbkdf2"
-    b" disabled enabled inherit write read readonly owner mot_de_passe chave"
-    b" contrase\xc3\xb1a parola self this here file stdin masked omitted removed asc desc"
-    b" new old current next previous confirm confirmation reset forgot change update delete".split()
-)
 
 
 def not_placeholder(candidate: Candidate, _: str) -> bool:
     """Not what stands in for a value in documentation."""
     value = candidate.value[:512]
-    return len(set(value)) > 3 and not _STANDS_IN.search(value)
+    return len(set(value)) > 3 and not STANDS_IN.search(value)
 
 
 def random(candidate: Candidate, _: str) -> bool:
     """Drawn, not worded: its characters make no words, and it is no number or date."""
-    return _is_random(candidate.value)
+    return is_random(candidate.value)
 
 
 def drawn(candidate: Candidate, _: str) -> bool:
     """Random, or a UUID."""
-    return _is_random(candidate.value) or _is_id(candidate.value)
+    return is_random(candidate.value) or is_id(candidate.value)
 
 
 def wordless(candidate: Candidate, _: str) -> bool:
     """Letters and digits of which no word is made; less sure than drawn ones."""
-    return _is_wordless(candidate.value)
+    return is_wordless(candidate.value)
 
 
 def service(candidate: Candidate, _: str) -> bool:
     """Drawn with some digits, or named as a key and no word; surer behind a dash."""
     if candidate.before() == b"-":  # as a part of a name of a file, of which the rest is words
         value = candidate.value
-        return _is_id(value) or (len(value) >= 24 and value.isalnum() and _is_random(value))
+        return is_id(value) or (len(value) >= 24 and value.isalnum() and is_random(value))
     if drawn(candidate, "") and digits(candidate, "3"):
         return True
-    return key_word(candidate, "") and _is_wordless(candidate.value)
+    return key_word(candidate, "") and is_wordless(candidate.value)
 
 
 def identifier(candidate: Candidate, least: str) -> bool:
@@ -134,7 +78,7 @@ def identifier(candidate: Candidate, least: str) -> bool:
         return False
     if value.isdigit():
         return len(value) < _SNOWFLAKE
-    return _is_id(value) or _is_random(value) or (value.isalnum() and digits(candidate, "4"))
+    return is_id(value) or is_random(value) or (value.isalnum() and digits(candidate, "4"))
 
 
 # Longer numbers are those of service accounts, which go with a key that is taken out.
@@ -173,7 +117,7 @@ _PUBLIC_HOSTS = frozenset(
 def listed(candidate: Candidate, _: str) -> bool:
     """An item, whichever, of a list that bears the name of secrets."""
     value = candidate.value.rstrip(b",;:")
-    if not _is_value(value) or not (_prose(value) or _token(value)):
+    if not is_value(value) or not (_prose(value) or _token(value)):
         return False
     name = (_flow_name(candidate) or _block_name(candidate)).rstrip(b"sS")
     if not _SEVERAL.search(name) or not _names_secret(name):
@@ -236,7 +180,7 @@ def secret(candidate: Candidate, kind: str) -> bool:
     if kind == "url" and value == b"secret":
         return True  # what a weak password is, more often than a sample of one
     value = value.rstrip(b",;:)]}|")
-    return len(value) <= 4096 and _is_value(value) and _KINDS[kind](value) and _may_name(candidate)
+    return len(value) <= 4096 and is_value(value) and _KINDS[kind](value) and _may_name(candidate)
 
 
 def _any(value: bytes) -> bool:
@@ -246,24 +190,24 @@ def _any(value: bytes) -> bool:
 def _literal(value: bytes) -> bool:
     """In quotes: a word will do, but no sentence and no label."""
     if b" " in value:
-        return _is_made(value, 1) and value.count(b" ") < 6
-    return len(value) >= 4 and (_is_made(value, 1) or (value[:1].islower() and len(value) >= 6))
+        return is_made(value, 1) and value.count(b" ") < 6
+    return len(value) >= 4 and (is_made(value, 1) or (value[:1].islower() and len(value) >= 6))
 
 
 def _argument(value: bytes) -> bool:
     """One of several: names stand there as well."""
-    return len(value) >= 6 and b" " not in value and value.count(b"_") < 2 and _is_made(value, 2)
+    return len(value) >= 6 and b" " not in value and value.count(b"_") < 2 and is_made(value, 2)
 
 
 def _bare(value: bytes) -> bool:
     """Could be code: must hold what names do not."""
-    return len(value) >= 5 and not _is_member(value) and _is_made(value, 1)
+    return len(value) >= 5 and not is_member(value) and is_made(value, 1)
 
 
 def _made_up(value: bytes) -> bool:
     if value.isdigit():
         return len(value) >= 16
-    return len(value) >= 8 and b" " not in value and (_is_made(value, 2) or _is_id(value))
+    return len(value) >= 8 and b" " not in value and (is_made(value, 2) or is_id(value))
 
 
 def _token(value: bytes) -> bool:
@@ -272,53 +216,51 @@ def _token(value: bytes) -> bool:
     digits = len(_DIGIT.findall(value))
     if (len(value) < 20 and not digits) or (len(value) < 12 and digits < 3):
         return False
-    return not _is_member(value) and (_is_random(value) or _is_id(value))
+    return not is_member(value) and (is_random(value) or is_id(value))
 
 
 def _variable(value: bytes) -> bool:
     """Of an environment: all is a literal there."""
     if value.isdigit():
         return len(value) >= 16
-    return len(value) >= 8 and (
-        _is_made(value, 1) or _is_id(value) or _WORD.match(value) is not None
-    )
+    return len(value) >= 8 and (is_made(value, 1) or is_id(value) or _WORD.match(value) is not None)
 
 
 def _loose(value: bytes) -> bool:
     digits = sum(48 <= c < 58 for c in value)
-    if _is_id(value) or (digits == len(value) and digits >= 20):
+    if is_id(value) or (digits == len(value) and digits >= 20):
         return True
     return (
         (digits >= 3 or (len(value) >= 20 and value.isalnum()))
         and value.count(b"/") < 3
-        and _is_random(value)
+        and is_random(value)
     )
 
 
 def _url(value: bytes) -> bool:
     if b"/" in value:
-        return _is_random(value) and not value.split(b"/")[0].isdigit()
+        return is_random(value) and not value.split(b"/")[0].isdigit()
     return len(value) >= 3 and not (value.isdigit() and len(value) < 6)
 
 
 def _query(value: bytes) -> bool:
     return (
-        (len(value) >= 16 and _is_random(value))
-        or _is_id(value)
-        or (len(value) >= 8 and _is_made(value, 2))
+        (len(value) >= 16 and is_random(value))
+        or is_id(value)
+        or (len(value) >= 8 and is_made(value, 2))
     )
 
 
 def _header(value: bytes) -> bool:
-    if _is_member(value):
+    if is_member(value):
         return False
-    return _is_random(value) or _is_id(value) or (len(value) >= 16 and _is_made(value, 3))
+    return is_random(value) or is_id(value) or (len(value) >= 16 and is_made(value, 3))
 
 
 def _option(value: bytes) -> bool:
     if value.lower() in _BEHIND_OPTIONS:
         return False
-    return len(value) >= 4 and not _FILE.match(value) and (len(value) >= 6 or _is_made(value, 1))
+    return len(value) >= 4 and not FILE.match(value) and (len(value) >= 6 or is_made(value, 1))
 
 
 # How a sentence about options goes on.
@@ -333,20 +275,20 @@ def _pair(value: bytes) -> bool:
 
 
 def _prose(value: bytes) -> bool:
-    if value.startswith(b"_") or (_is_member(value) and not re.search(rb"\d\d", value)):
+    if value.startswith(b"_") or (is_member(value) and not re.search(rb"\d\d", value)):
         return False
-    return _is_made(value, 1) and len(value) >= 6
+    return is_made(value, 1) and len(value) >= 6
 
 
 def _told(value: bytes) -> bool:
     """Behind a user's name and a mark that paths have as well."""
-    return _prose(value) and (_is_random(value) or len(re.findall(rb"[^A-Za-z_-]", value)) > 1)
+    return _prose(value) and (is_random(value) or len(re.findall(rb"[^A-Za-z_-]", value)) > 1)
 
 
 def _worded(value: bytes) -> bool:
-    return _is_random(value) or (
+    return is_random(value) or (
         len(value) >= 6
-        and _is_made(value, 1)
+        and is_made(value, 1)
         and any(48 <= c < 58 for c in value)
         and (any(65 <= c < 91 for c in value) or any(c in b"!@#$%^&*+?~" for c in value))
     )
@@ -374,27 +316,10 @@ _DIGIT = re.compile(rb"\d")
 _WORD = re.compile(rb"[a-z]{12,}$")
 
 
-@lru_cache(4096)
-def _is_member(value: bytes) -> bool:
-    """Looks like a member of an object, and not like two runs of drawn letters with a dot."""
-    if not _MEMBER.match(value):
-        return False
-    return not all(_is_mixed(part) for part in value.split(b".")) or not _is_random(value)
-
-
-def _is_mixed(part: bytes) -> bool:
-    """Small and large letters or digits that change oftener than the words of a name do."""
-    return part.isalnum() and len(part) >= 5 and len(_PIECE.findall(part)) >= 3
-
-
-def _is_id(value: bytes) -> bool:
-    return _UUID.match(value) is not None
-
-
 def cookie(candidate: Candidate, _: str) -> bool:
     """Some cookie among these holds what a server drew."""
     values = [pair.partition(b"=")[2] for pair in candidate.value.split(b";")]
-    return any(_is_random(value) or _is_id(value) for value in values)
+    return any(is_random(value) or is_id(value) for value in values)
 
 
 def key_word(candidate: Candidate, _: str) -> bool:
@@ -438,23 +363,6 @@ def basic(candidate: Candidate, _argument: str) -> bool:
     return bool(colon and password) and text.decode().isprintable()
 
 
-def seed_phrase(candidate: Candidate, _: str) -> bool:
-    """Twelve to twenty-four words of one of the word lists of BIP-39."""
-    text = unicodedata.normalize("NFKD", candidate.value.decode("utf-8", "replace")).lower()
-    words = text.replace(",", " ").split()
-    # In the order of the alphabet they are a part of the list.
-    listed = sum(a > b for a, b in pairwise(words)) < 3
-    return not listed and any(known.issuperset(words) for known in _word_lists())
-
-
-@cache
-def _word_lists() -> tuple[frozenset[str], ...]:
-    from mnemonic import Mnemonic  # noqa: PLC0415 - slow: only when a candidate needs its lists
-
-    latin = ("english", "spanish", "portuguese", "french", "italian", "czech")
-    return tuple(frozenset(Mnemonic(language).wordlist) for language in latin)
-
-
 def _may_name(candidate: Candidate) -> bool:
     """Whether the name of the value is that of a secret, not of something about one."""
     key = candidate.key
@@ -474,12 +382,12 @@ _SESSION_KEY = re.compile(rb"(?i)session_?key\Z")
 
 def _signs(candidate: Candidate) -> bool:
     value = candidate.value
-    return len(value) >= 32 and value.isalnum() and _is_random(value)
+    return len(value) >= 32 and value.isalnum() and is_random(value)
 
 
 @lru_cache(4096)
 def _names_secret(name: bytes) -> bool:
-    words = [word.lower() for word in _PIECE.findall(name)]
+    words = [word.lower() for word in PIECE.findall(name)]
     if words and (words[0] in _LEADS or (len(words) == 1 and words[0] in _NO_KEYS)):
         return False
     if any(word in _ABOUT or word.startswith(_ABOUT_BEGINS) for word in _tail(words)):
@@ -526,84 +434,3 @@ def _tail(words: list[bytes]) -> list[bytes]:
         if _HEADS.fullmatch(words[at]):
             return words[at + 1 :]
     return []
-
-
-@lru_cache(4096)
-def _is_value(value: bytes) -> bool:
-    return (
-        len(set(value)) > 2
-        and value.strip(b" ,;.:!?").lower() not in _COMMON
-        and (not _REFERENCE.match(value) or _is_dollared(value))
-        and not _TEST_WORD.match(value)
-        and not _RULER.match(value)
-        and not _COLOUR.match(value)
-        and not _CAPITALS.match(value)
-        and not _STANDS_IN.search(value)
-        and not _PATH.match(value)
-        and not _FILE.match(value)
-        and not _URL.match(value)
-    )
-
-
-def _is_dollared(value: bytes) -> bool:
-    """Begins with a dollar sign as a variable does, and is none by its letters."""
-    name = value[1:]
-    return value[:1] == b"$" and name.isalnum() and not name.isupper() and _is_random(name)
-
-
-def _is_made(value: bytes, digits: int) -> bool:
-    """Not a plain word or name: has enough that words do not have."""
-    if _NUMBER.match(value) or _DATED.search(value):
-        return False
-    if _is_random(value):
-        return True
-    others = sum(not (c in _LETTERS or c in b"-_./: ,'") for c in value)
-    return others >= digits and not (b" " in value and value.count(b" ") > 3)
-
-
-_LETTERS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") | frozenset(
-    range(128, 256)
-)
-
-
-def _is_wordless(value: bytes) -> bool:
-    pairs = common = 0
-    for piece in _PIECE.findall(value):
-        if piece[0] > _NINE:
-            lowered = piece.lower()
-            pairs += len(piece) - 1
-            common += sum(lowered[n : n + 2] in _PAIRS for n in range(len(piece) - 1))
-    return value.isalnum() and not value.isdigit() and common * 5 < pairs * 2
-
-
-_NINE = ord("9")
-
-
-@lru_cache(4096)  # the rules and the views of a text ask for the same values again and again
-def _is_random(value: bytes) -> bool:
-    if len(value) < 8 or _NUMBER.match(value) or _DATED.search(value) or _UUID.match(value):
-        return False
-    value = value[:80]
-    pieces = _PIECE.findall(value)
-    alnum = sum(map(len, pieces))
-    if alnum < 8:
-        return False
-    digits = len(value) - len(value.translate(None, b"0123456789"))
-    if not digits and (b"_" in value or b"." in value):
-        return False
-    pairs = common = 0
-    for piece in pieces:
-        if piece[0] > 57:
-            lowered = piece.lower()
-            pairs += len(piece) - 1
-            common += sum(lowered[n : n + 2] in _PAIRS for n in range(len(piece) - 1))
-    if digits * 4 >= alnum and len(pieces) > 4:
-        return pairs < 10 or common * 100 < pairs * 65
-    # Of the pairs in words three quarters are common ones, of random pairs a fifth.
-    if len(pieces) * 3.2 >= alnum and len(pieces) > 3:
-        return common * 100 < pairs * (60 if digits else 45) or (pairs < 8 and digits > 0)
-    if digits >= 6 and alnum >= 12:
-        return digits < alnum and common * 100 < pairs * 45
-    if not digits:
-        return pairs >= 10 and common * 4 <= pairs and (len(pieces) == 1 or alnum > 24)
-    return pairs >= 8 and common * 100 < pairs * 45

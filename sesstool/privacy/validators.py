@@ -6,7 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Callable
 
-from sesstool.privacy import number_checks, personal_checks, secret_checks
+from sesstool.privacy import (
+    name_checks,
+    number_checks,
+    personal_checks,
+    secret_checks,
+    seed_checks,
+)
 from sesstool.privacy.candidate import Candidate
 
 Check = Callable[[Candidate, str], bool]
@@ -42,10 +48,11 @@ CHECKS: dict[str, Check] = {
     "not-placeholder": secret_checks.not_placeholder,
     "random": secret_checks.random,
     "secret": secret_checks.secret,
-    "seed-phrase": secret_checks.seed_phrase,
+    "seed-phrase": seed_checks.seed_phrase,
     "service": secret_checks.service,
     "tenant": secret_checks.tenant,
     "wordless": secret_checks.wordless,
     **number_checks.CHECKS,
+    **name_checks.CHECKS,
     **personal_checks.CHECKS,
 }

@@ -100,10 +100,8 @@ def rows(comparison: Comparison, context: int = 2, most: int = 1 << 30) -> Itera
             )
         else:
             for row in _different(comparison, change, most):
-                if isinstance(row, Row):
-                    number += 1
-                    row = row._replace(number=number)  # noqa: PLW2901 - the same row, numbered
-                yield row
+                number += isinstance(row, Row)
+                yield row._replace(number=number) if isinstance(row, Row) else row
         if place == 0 and change.kind == "equal" and behind_fork(comparison):
             yield Fork()
 

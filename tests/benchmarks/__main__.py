@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -161,8 +162,8 @@ def repair(options: argparse.Namespace) -> None:
                 sessions.drop_result(path)
                 ours, theirs, ratio = beside(
                     options.runs,
-                    lambda path=path: _repair(path),  # type: ignore[misc]
-                    lambda path=path: measure((*_VALIDATE, str(path)), (1,)),  # type: ignore[misc]
+                    partial(_repair, path),
+                    partial(measure, (*_VALIDATE, str(path)), (1,)),
                 )
             print(
                 f"{form:24}{size:6}{ours.cpu:10.2f}{theirs.cpu:11.2f}{ratio:8.2f}"
@@ -239,8 +240,8 @@ def _redact(name: str, path: Path, others: dict[str, Command], runs: int) -> Non
     for other in others.values():
         ours, _, ratio = beside(
             runs,
-            lambda: measure((*_SESSTOOL, "redact", "--isolated", "--check", str(path)), (0, 1)),
-            lambda other=other: measure((*other, str(path)), (0, 1)),  # type: ignore[misc]
+            partial(measure, (*_SESSTOOL, "redact", "--isolated", "--check", str(path)), (0, 1)),
+            partial(measure, (*other, str(path)), (0, 1)),
         )
         ratios.append(f"{ratio:12.1f}")
     print(
@@ -277,8 +278,8 @@ def diff(options: argparse.Namespace) -> None:
             sessions.fork(Path(pair[0]), Path(pair[1]), kind, ALIGN_SIZE)
             ours, theirs, _ = beside(
                 options.runs,
-                lambda pair=pair: measure((*_SESSTOOL, "diff", "--isolated", *pair), (0, 1)),  # type: ignore[misc]
-                lambda pair=pair: measure(("git", "diff", "--no-index", *pair), (0, 1)),  # type: ignore[misc]
+                partial(measure, (*_SESSTOOL, "diff", "--isolated", *pair), (0, 1)),
+                partial(measure, ("git", "diff", "--no-index", *pair), (0, 1)),
             )
         print(
             f"{kind:24}{ours.cpu:10.2f}{theirs.cpu:8.2f}{ours.memory:9.0f}"
