@@ -649,3 +649,30 @@ def test_a_link_beside_the_sessions_leads_nowhere_else(tmp_path):
     (project / "memory" / "dangling.md").symlink_to(tmp_path / "none")
     assert in_place(tmp_path / "projects", "--ignore-live") == 0
     assert other.read_text() == MAIL
+
+
+def test_other_files_of_a_folder_are_told(tmp_path, capsys):
+    """What is no part of a session is not looked at: that is said, once, and in the report."""
+    top, report = tmp_path / "projects", tmp_path / "report.json"
+    put(top / "a" / f"{SESSION}.jsonl", user(f"to {MAIL}"))
+    (top / "settings.json").write_text(f'{{"mail": "{MAIL}"}}')
+    (top / "CLAUDE.md").write_text(f"write to {MAIL}")
+    assert run(["redact", "--report", str(report), str(top)]) == 1
+    told = capsys.readouterr().err
+    beside = "2 other files in what was named, such as"
+    assert f"left alone: {beside}" in told
+    assert MAIL not in told
+    left = json.loads(report.read_bytes())["not_inspected"]
+    assert [one["count"] for one in left if one["file"] == "other files"] == [2]
+    assert in_place(top, "--ignore-live") == 0
+    assert beside in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("below", ["", "out"])
+def test_copies_do_not_go_into_what_is_redacted(tmp_path, capsys, below):
+    top = tmp_path / "projects"
+    put(top / "a" / f"{SESSION}.jsonl", user(f"to {MAIL}"))
+    before = sorted(top.rglob("*"))
+    assert run(["redact", "-o", str(top / below), str(top)]) == 2
+    assert "lies in a folder that is redacted" in capsys.readouterr().err
+    assert sorted(top.rglob("*")) == before

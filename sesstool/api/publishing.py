@@ -56,6 +56,14 @@ def publish(
     AuthError and InputError are about the vault; then nothing was written.
     """
     state = state or api.state_folder()
+    if folder is not None:
+        target = folder.resolve()
+        sources = (Path(name).resolve() for name in redaction.given if Path(name).is_dir())
+        if any(source in (target, *target.parents) for source in sources):
+            raise UsageError(
+                f"{folder} lies in a folder that is redacted: copies would stand among sessions",
+                hint="give a folder outside of it to -o",
+            )
     for file in redaction.files:
         if file.summary.open_turn and redaction.choice.profile == "resume":
             raise UsageError(

@@ -187,6 +187,15 @@ def copies(redaction: Redaction, file: Redacted) -> Iterator[SideFile]:
                 yield side
 
 
+def bystanders(redaction: Redaction) -> Iterator[Path]:
+    """Files in the folders that the user named which are no part of the set."""
+    taken = {file.path.absolute() for file in redaction.files if isinstance(file.path, Path)}
+    for name in dict.fromkeys(redaction.given):
+        for folder, _, files in os.walk(name):
+            inside = (Path(folder, file) for file in sorted(files))
+            yield from (path for path in inside if path.absolute() not in taken)
+
+
 def _is_given(path: Path, given: Iterable[str]) -> bool:
     """Whether a path lies in a folder that the user named."""
     return any(Path(name).absolute() in path.absolute().parents for name in given)

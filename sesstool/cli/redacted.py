@@ -114,6 +114,12 @@ def _alone(shared: Common, redaction: api.Redaction) -> None:
         shared.note(f"left alone: {redaction.shown(path)}: {side.fate}{erase}")
     if len(others) > _SOME:
         shared.note(f"left alone: {len(others) - _SOME} more; --report lists them")
+    beside = [path for path in api.bystanders(redaction) if path not in others]
+    if beside:
+        shared.note(
+            f"left alone: {count(len(beside), 'other file')} in what was named, such as "
+            f"{redaction.shown(beside[0])}: no part of a session, and not looked at"
+        )
 
 
 def _named(shared: Common, redaction: api.Redaction) -> None:

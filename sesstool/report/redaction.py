@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 from sesstool import __version__
-from sesstool.api.redaction import Redacted, Redaction, copies
+from sesstool.api.redaction import Redacted, Redaction, bystanders, copies
 from sesstool.privacy.tally import LENGTHS, Found, Spotted, Tally
 from sesstool.privacy.values import KNOWN
 from sesstool.privacy.views import DEPTH
@@ -224,6 +224,9 @@ def _not_inspected(redaction: Redaction) -> Iterator[dict[str, Any]]:
                 what += f"; {side.erase}" if side.erase else ""
                 # Its name is the agent's; those of the folders above can be a person's.
                 yield {"file": side.path.name, "count": 1, "what": what}
+    if beside := sum(path not in told for path in bystanders(redaction)):
+        what = "files in the folders that were named, which are no part of a session, as they were"
+        yield {"file": "other files", "count": beside, "what": what}
 
 
 def _risks(
