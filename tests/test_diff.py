@@ -1,6 +1,7 @@
 """`sesstool diff`: what it takes, tells and refuses; pairs with expectations are in samples."""
 
 import json
+import re
 
 import pytest
 
@@ -222,6 +223,12 @@ def test_subagents_in_one_file_belong_to_every_branch(write):
         (["a"], 2, "a second session is missing"),
         (["a", "b", "--branches"], 2, "--branches takes one session"),
         (["a@77", "b"], 2, "has no record 77"),
+        ([f"a@{'9' * 5000}", "b"], 2, "has no record 999"),
+        (["a@0000", "b"], 2, "3 records of a.jsonl have an id that begins with 0000"),
+        (["a@1", "--branches"], 2, "is no leaf"),
+        (["a", "b", "--html", "-"], 2, "--html takes a file of its own"),
+        (["a", "b", "--html", "b.jsonl"], 6, "b.jsonl exists already"),
+        (["a", "wide"], 3, "is in UTF-16"),
         (["plain@2", "b"], 2, "has no branches"),
         (["a", "b", "--ignore", "tides"], 2, "--ignore does not know tides"),
         (["-", "-"], 2, "standard input can be one side only"),
@@ -231,13 +238,24 @@ def test_subagents_in_one_file_belong_to_every_branch(write):
 )
 def test_refusals(write, tmp_path, monkeypatch, capsys, arguments, code, said):
     monkeypatch.chdir(tmp_path)
-    for name in ("a", "b"):
-        write(name, *talk(2))
+    write("b", *talk(2))
+    write("a", *talk(2), prompt(3, 1))
+    (tmp_path / "wide.jsonl").write_bytes(jsonl(*talk(2)).decode().encode("utf-16"))
     write("plain", {"role": "user", "content": "light it"})
     (tmp_path / "none.jsonl").write_bytes(b"tide tables\n")
-    known = {name: f"{name}.jsonl" for name in ("a", "b", "none")}
-    known |= {"a@77": "a.jsonl@77", "plain@2": "plain.jsonl@2"}
-    assert run(["diff", *(known.get(word, word) for word in arguments)]) == code
+    files = re.compile(r"(a|b|none|plain|wide)(@.*)?")
+    assert (
+        run(
+            [
+                "diff",
+                *(
+                    files.sub(r"\1.jsonl\2", word, 1) if files.fullmatch(word) else word
+                    for word in arguments
+                ),
+            ]
+        )
+        == code
+    )
     err = capsys.readouterr().err
     assert said in err
     assert "hint" in err
@@ -283,3 +301,75 @@ def test_the_output_file(write, tmp_path, capsys):
     assert capsys.readouterr().out == ""
     assert json.loads(out.read_bytes())["counts"]["right"] == 2
     assert run(["diff", left, right, "-f", "json", "-o", str(out)]) == 6
+
+
+@pytest.mark.parametrize("view", ["--side-by-side", "--unified"])
+@pytest.mark.parametrize("columns", ["1", "2", "7", "21"])
+def test_a_narrow_terminal(write, monkeypatch, view, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert run(["diff", view, write("a", *talk(2)), write("b", *talk(4))]) == 1
+
+
+@pytest.mark.parametrize(("call", "apart"), [("call_2", 1), ("toolu_01AbCdEf23456789", 0)])
+def test_counted_ids_are_no_proof(write, capsys, call, apart):
+    """Behind the fork both sides paid: an id that an agent counts up to tells nothing."""
+
+    def paid(words):
+        asked = {"id": call, "type": "function"}
+        asked["function"] = {"name": "shell", "arguments": '{"command": "./pay 100"}'}
+        return [
+            said("user", "begin"),
+            said("assistant", words),
+            {"role": "assistant", "content": None, "tool_calls": [asked]},
+        ]
+
+    left, right = write("a", *paid("left")), write("b", *paid("right"))
+    assert run(["diff", left, right, "--effects", "-f", "json"]) == 1
+    effects = json.loads(capsys.readouterr().out)["effects"]
+    counts = [len(effects[name]) for name in ("left", "right", "inherited")]
+    assert counts == [apart, apart, 1 - apart]
+
+
+def test_a_parent_under_another_name(write):
+    """The session that a fork goes on from is known by what it holds."""
+    parent = jsonl(meta(id=THREAD), says("user", "light it"), says("assistant", "it burns"))
+    base = {"thread_id": THREAD, "end_ordinal_exclusive": 3, "end_byte_offset": len(parent)}
+    left = write("parent", meta(id=THREAD), says("user", "light it"), says("assistant", "it burns"))
+    right = write("child", meta(id=uid(5), history_base=base), says("user", "go on"))
+    assert compared(left, right) == ([("equal", 2, 2), ("right", 0, 1)], (3, 3))
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_a_parent_that_was_changed(write, capsys, change):
+    """A cut that falls into a record is told, and the record is not taken."""
+    records = [meta(id=THREAD), says("user", "light it"), says("assistant", "it burns")]
+    base = {"thread_id": THREAD, "end_ordinal_exclusive": 2}
+    base["end_byte_offset"] = len(jsonl(*records[:2])) - 40 * (change > 0) + 40 * (change < 0)
+    left = write("parent", *records)
+    right = write("child", meta(id=uid(5), history_base=base), says("user", "go on"))
+    assert run(["diff", left, right]) == 1
+    assert "parent.jsonl was changed after it was forked" in capsys.readouterr().out
+
+
+def test_damage_is_told(tmp_path, write, capsys):
+    path = tmp_path / "torn.jsonl"
+    path.write_bytes(jsonl(*talk(4))[:-30])
+    assert run(["diff", write("a", *talk(3)), str(path)]) == 0
+    assert "1 piece that cannot be read as a record: not compared" in capsys.readouterr().out
+
+
+def test_many_blocks_in_one_record(write):
+    """More than sixteen bits count."""
+
+    def results(changed):
+        blocks = [
+            {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"r{n}"}
+            for n in range(66_000)
+        ]
+        blocks[changed]["content"] = "other"
+        return prompt(1, None, blocks)
+
+    left, right = write("a", results(65_900)), write("b", results(65_800))
+    with diffing.diff(diffing.name_of(left), diffing.name_of(right)) as found:
+        assert [found.left.unit(n).words for n in (65_535, 65_900)] == ["r65535", "other"]
+        assert found.right.unit(65_999).words == "r65999"

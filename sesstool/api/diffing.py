@@ -39,7 +39,7 @@ def diff(
     the same. `told` are the FACTS of the envelopes that are a difference. Raises InputError,
     NotASessionError, and UsageError for a leaf that is none.
     """
-    known = [name.path for name in (left, right, base) if name and isinstance(name.path, Path)]
+    known = [Path(name.path) for name in (left, right, base) if name and str(name.path) != "-"]
     with ExitStack() as stack:
         one = stack.enter_context(Side(left, known=known))
         other = stack.enter_context(Side(right, known=known))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import click
 from sesstool.api import diffing
 from sesstool.cli.common import Common, common
 from sesstool.cli.streams import destination, lean_heap, single
-from sesstool.errors import UsageError
+from sesstool.errors import UsageError, WriteError
 from sesstool.records.write import create
 from sesstool.report import diff_text
 from sesstool.report.base import count
@@ -92,6 +93,8 @@ def command(
     A and B are sessions; PATH@LEAF names a branch of one by the line or the id of its last
     record. Exit 0 where they say the same, 1 where they do not.
     """
+    if html is not None:
+        _refuse(html, shared)
     lean_heap()
     sides = _branches(shared, left, right) if branches else _two(left, right)
     if sides is None:
@@ -114,6 +117,14 @@ def command(
         if shared.output_format == "text":
             _summary(shared, found)
         return int(found.differs)
+
+
+def _refuse(page: Path, shared: Common) -> None:
+    """Refuse a page that could not be written, before anything is."""
+    if str(page) == "-" or page == shared.output:
+        raise UsageError("--html takes a file of its own", hint="sesstool diff A B --html FILE")
+    if os.path.lexists(page):
+        raise WriteError(f"{page} exists already", hint="give another name, or remove it first")
 
 
 def _two(left: str, right: str | None) -> tuple[diffing.Name, diffing.Name]:
@@ -147,9 +158,12 @@ def _branches(
     if len(found) < 2:
         shared.note(f"{safe(left)} has no other branch")
         return None
-    first = name if name.leaf else diffing.Name(name.path, str(found[0].line))
-    others = [leaf for leaf in found if str(leaf.line) != first.leaf and leaf.id != first.leaf]
-    return first, diffing.Name(name.path, str(others[0].line))
+    named = [leaf for leaf in found if name.leaf in (str(leaf.line), leaf.id)] or found
+    if name.leaf and named is found:
+        raise UsageError(f"{left} is no leaf", hint="name one of the leaves above by line or id")
+    first = named[0]
+    other = next(leaf for leaf in found if leaf is not first)
+    return diffing.Name(name.path, str(first.line)), diffing.Name(name.path, str(other.line))
 
 
 def _text(

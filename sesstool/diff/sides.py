@@ -15,14 +15,15 @@ from typing import Any, Self
 
 from sesstool.diff.units import KINDS, Unit, encoded, hashed, units
 from sesstool.diff.ways import way
-from sesstool.errors import UsageError
+from sesstool.errors import InputError, UsageError
 from sesstool.formats.base import Format, Origin, Tracker
 from sesstool.formats.events import Meaning
 from sesstool.model.graph import Graph
 from sesstool.model.session import Session, open_session, path_of
 from sesstool.records.heal import decode, heal
-from sesstool.records.recover import Record, records
+from sesstool.records.recover import Record, records, utf16
 from sesstool.records.source import FileSource, Source, open_source
+from sesstool.text import quoted
 
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
 # References lead from file to file: more of them in a row would be a circle.
@@ -65,13 +66,15 @@ class Side:
         self.origin: Origin | None = None
         self.missing = ""
         """What of the session could not be read, in a few words; "" where that is nothing."""
+        self.damaged = 0
+        """How many pieces are no record, and are not compared."""
         self.records = 0
         self.rows = array("i")
         """For each unit the row of its record in the graph, -1 where there is none."""
         self._line = array("i")
         self._start = array("q")
         self._end = array("q")
-        self._nth = array("H")
+        self._nth = array("i")
         self._file = bytearray()
         self._sources: list[Source] = []
         self._stack = ExitStack()
@@ -139,6 +142,11 @@ class Side:
 
     def _read(self, source: FileSource, known: Sequence[Path]) -> Session:
         """Read the files that the side is made of, the oldest first."""
+        if utf16(source.read(0, 256)):
+            raise InputError(
+                f"{source.name} is in UTF-16, which is not compared",
+                hint=f"sesstool repair --unsafe --write {quoted(source.name)} makes it UTF-8 first",
+            )
         chain = [(source, source.size)]
         session = open_session(source)
         origin = _origin(session)
@@ -167,11 +175,15 @@ class Side:
         graph, form, tracker = session.graph, session.format, session.tracker
         picky = type(tracker).reads is not Tracker.reads
         first, file = len(self.keys), len(self._sources) - 1
-        leaf = -1
+        leaf = _Leaf(self.name.leaf)
         for record in records(session.source):
             if record.start >= end:
                 break
+            if record.end > end:
+                self.missing = f"{path_of(session.source)} was changed after it was forked"
+                break
             if record.value is None:
+                self.damaged += 1
                 continue
             meaning = form.meaning(record.value)
             self.records += 1
@@ -187,15 +199,15 @@ class Side:
                 if meaning.parent and meaning.parent == session.id:
                     meaning.parent = None
                 row = graph.add(record, meaning)
-                if self.name.leaf and _is_named(self.name.leaf, record, meaning):
-                    leaf = row
+                leaf.see(record, meaning, row)
             elif graph is not None:
                 for event in meaning.events:
                     session.steer(event)
             self._add(file, record, meaning, row)
         if graph is not None:
             session.finish_graph()
-            self._keep(first, session, graph, leaf)
+            named = leaf.row(path_of(session.source)) if self.name.leaf else graph.leaf
+            self._keep(first, session, graph, named)
         elif self.name.leaf:
             raise UsageError(
                 f"{path_of(session.source)} has no branches", hint="leave out what is behind the @"
@@ -215,17 +227,12 @@ class Side:
             self._line.append(record.line)
             self._start.append(record.start)
             self._end.append(record.end)
-            self._nth.append(min(nth, 0xFFFF))
+            self._nth.append(nth)
             self._file.append(file)
 
     def _keep(self, first: int, session: Session, graph: Graph, leaf: int) -> None:
-        """Leave only the units of a branch: the one that was named, else the live one."""
-        if self.name.leaf and leaf < 0:
-            raise UsageError(
-                f"{path_of(session.source)} has no record {self.name.leaf}",
-                hint="sesstool diff --branches lists the leaves",
-            )
-        on_way = way(session, graph, graph.leaf if leaf < 0 else leaf)
+        """Leave only the units of the branch that ends with a leaf."""
+        on_way = way(session, graph, leaf)
         # A record without a place in the tree belongs to every branch.
         rows = self.rows
         kept = [n for n in range(first, len(rows)) if rows[n] < 0 or on_way[rows[n]]]
@@ -247,8 +254,39 @@ def _value(raw: bytes, start: int) -> dict[str, Any]:
     return value if type(value) is dict else {}
 
 
-def _is_named(leaf: str, record: Record, meaning: Meaning) -> bool:
-    return record.line == int(leaf) if leaf.isdecimal() else meaning.id.startswith(leaf)
+class _Leaf:
+    """Finds the row that a leaf's name means: its id, its line, or the beginning of its id."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._rows = {"id": -1, "line": -1, "begun": -1}
+        self._begun = 0
+
+    def see(self, record: Record, meaning: Meaning, row: int) -> None:
+        if not self._name:
+            return
+        if meaning.id == self._name:
+            self._rows["id"] = row
+        elif str(record.line) == self._name:
+            self._rows["line"] = row
+        elif meaning.id.startswith(self._name):
+            self._rows["begun"] = row
+            self._begun += 1
+
+    def row(self, file: str) -> int:
+        """Raises UsageError where the name means no record, or several."""
+        found = next((row for row in self._rows.values() if row >= 0), -1)
+        if found < 0:
+            raise UsageError(
+                f"{file} has no record {self._name}",
+                hint="sesstool diff --branches lists the leaves",
+            )
+        if found == self._rows["begun"] and self._begun > 1:
+            raise UsageError(
+                f"{self._begun} records of {file} have an id that begins with {self._name}",
+                hint="give more of the id, or the line",
+            )
+        return found
 
 
 def _origin(session: Session) -> Origin | None:
@@ -268,7 +306,17 @@ def _parent(session: Session, origin: Origin, known: Sequence[Path]) -> Path | N
         home = form.home(path)
         if home is not None:
             near += sorted(home.rglob(f"*{escape(origin.session)}*.jsonl*"))
-    return next((p for p in near if form.session_id(p) == origin.session), None)
+    named = (p for p in near if form.session_id(p) == origin.session)
+    return next(named, None) or next((p for p in known if _is(p, origin.session)), None)
+
+
+def _is(path: Path, name: str) -> bool:
+    """Whether a file, whatever it is called, holds the session of an id."""
+    with open_source(path) as source:
+        session = open_session(source)
+        head = (record.value for record in islice(records(source), _HEAD))
+        told = (session.format.meaning(value).session for value in head if value is not None)
+        return next(filter(None, told), "") == name
 
 
 def name_of(given: str) -> Name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,6 +10,9 @@ from typing import NamedTuple
 from sesstool.diff.compare import Comparison
 from sesstool.diff.effects import Effect, effects
 from sesstool.diff.sides import Side
+
+# A run of letters and digits that no counter and no tool's name makes.
+_DRAWN = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{12,}")
 
 
 class Done(NamedTuple):
@@ -70,9 +74,21 @@ def _shared(comparison: Comparison) -> dict[int, int]:
                 ours, theirs = left.identities[one], right.identities[other]
                 # Where a session was written anew for another agent the ids may be new as well.
                 named = ours and theirs and left.format.name == right.format.name
-                if ours == theirs != 0 or (one <= fork and not named):
+                if one <= fork:
+                    same = ours == theirs or not named
+                else:
+                    same = ours == theirs != 0 and _is_certain(left, one, right, other)
+                if same:
                     shared[one] = other
     return shared
+
+
+def _is_certain(left: Side, one: int, right: Side, other: int) -> bool:
+    """Whether one id of two calls tells that they are the same: some agents count their calls."""
+    record = left.about(one).id
+    return bool(record and record == right.about(other).id) or bool(
+        _DRAWN.search(left.unit(one).id)
+    )
 
 
 def _done(side: Side) -> Iterator[Done]:

@@ -55,6 +55,7 @@ def _side(side: Side) -> dict[str, Any]:
         "format": side.format.name,
         "session": side.session or None,
         "origin": None if origin is None else {"session": origin.session, "mode": origin.mode},
+        "damaged": side.damaged,
         "missing": side.missing or None,
         "records": side.records,
         "units": len(side),

@@ -28,6 +28,8 @@ from sesstool.text import elide, safe, width
 SIDE_BY_SIDE = 100
 # Of what a unit says so many lines are shown, unless all is asked for.
 _LINES = 12
+# A terminal with fewer cells is written to as if it had so many.
+_LEAST = 20
 _MIDDLE: dict[Sign, str] = {"=": "=", "-": "<", "+": ">", "~": "~", "<": "<", ">": ">"}
 _MARKS = {"-": ("[", "]"), "+": ("{", "}"), "=": ("", "")}
 _COLORS = {"-": "\x1b[31m", "+": "\x1b[32m", "~": "\x1b[33m", "<": "\x1b[36m", ">": "\x1b[36m"}
@@ -39,7 +41,7 @@ class Style:
 
     def __init__(self, columns: int, *, color: bool = False, whole: bool = False) -> None:
         """Take the width of the terminal in cells."""
-        self.columns = columns
+        self.columns = max(columns, _LEAST)
         self.lines = 1 << 30 if whole else _LINES
         self._color = color
 
@@ -54,6 +56,9 @@ def head(comparison: Comparison) -> Iterator[str]:
     for sign, side in (("-", comparison.left), ("+", comparison.right)):
         about = f"{side.format.title} session {safe(side.session) or '(no id)'}"
         yield f"{sign * 3} {safe(str(side.name))}  {about}, {count(side.records, 'record')}"
+        if side.damaged:
+            pieces = count(side.damaged, "piece")
+            yield f"    {pieces} that cannot be read as a record: not compared"
         if side.missing:
             yield f"    {safe(side.missing)}: what stands there is not compared"
     one, other = comparison.fork
