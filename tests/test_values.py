@@ -50,6 +50,13 @@ def test_the_name_of_a_folder_holds_an_address_too():
     assert found(values, "-home-ines-moura-berths") == ["ines-moura"]
 
 
+@pytest.mark.parametrize("form", ["ines.moura", "Ines_Moura", "inês-moura", "inesmoura"])
+def test_an_account_or_a_file_has_the_name_of_a_person_too(form):
+    values = table("Inês Moura", "PERSON", "personal")
+    assert found(values, f"notes/{form}.md") == [form]
+    assert found(values, "Moura, moura.md, Ines") == []
+
+
 @pytest.mark.parametrize("shift", range(3))
 def test_base64_of_a_value_goes_as_a_whole_run(shift):
     word = "tide-Lamp-47-wick"

@@ -16,6 +16,7 @@ import ahocorasick_rs
 
 from sesstool.privacy.matcher import Match
 from sesstool.privacy.ruleset import Rule
+from sesstool.privacy.spelling import spellings
 from sesstool.privacy.standin import canonical
 
 KNOWN = "known-value"
@@ -171,6 +172,9 @@ def _spellings(value: Value) -> Iterator[bytes]:
     if value.kind in ("USER", "EMAIL"):
         # As a folder's name, in which an agent keeps a path, has it.
         forms |= {_SLUG.sub("-", one) for one in set(forms) if len(one) >= _SHORT}
+    if value.kind == "PERSON":
+        # As accounts and names of files have it.
+        forms |= {one.replace(" ", joint) for one in forms for joint in "._-"} | spellings(text)
     for form in forms:
         yield form.encode("utf-8", "surrogateescape")
 
