@@ -14,14 +14,14 @@ import pytest
 import zstandard
 
 from sesstool.errors import InputError
-from sesstool.records import source
+from sesstool.records import packed as source
 from sesstool.records.edits import Edit, EditSet
+from sesstool.records.opening import open_source
+from sesstool.records.packed import compress
 from sesstool.records.source import (
     EditedSource,
     Source,
-    compress,
     fingerprint,
-    open_source,
 )
 from tests.conftest import Memory
 

@@ -18,8 +18,9 @@ from sesstool.audit import log
 from sesstool.errors import LiveSessionError, StalePlanError, WriteError
 from sesstool.records import transact, undo
 from sesstool.records.edits import Edit, EditSet
+from sesstool.records.opening import open_source
 from sesstool.records.plan import FilePlan
-from sesstool.records.source import fingerprint, open_source
+from sesstool.records.source import fingerprint
 from sesstool.records.transact import apply_file
 
 ORIGINAL = b'{"n":1}\n{"n":2}\n{"n":3}\n{"n'

@@ -13,8 +13,9 @@ from sesstool.audit import log
 from sesstool.errors import InputError, LiveSessionError, UndoError, WriteError
 from sesstool.records import undo as journal
 from sesstool.records.edits import Edit, EditSet
+from sesstool.records.opening import open_source
 from sesstool.records.plan import FilePlan
-from sesstool.records.source import fingerprint, open_source
+from sesstool.records.source import fingerprint
 from sesstool.records.transact import apply_file, undo
 from sesstool.records.undo import State, cut_ranges, damaged, entries, find, purge, state_folder
 

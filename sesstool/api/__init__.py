@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sesstool import __version__
 from sesstool.checks.context import Options
@@ -25,8 +26,9 @@ from sesstool.records import transact
 from sesstool.records import undo as journal
 from sesstool.records.edits import EditSet
 from sesstool.records.live import find_writer
+from sesstool.records.opening import open_source, packed
 from sesstool.records.plan import FilePlan, Plan
-from sesstool.records.source import EditedSource, FileSource, compress, fingerprint, open_source
+from sesstool.records.source import EditedSource, FileSource, fingerprint
 from sesstool.records.transact import Applied
 from sesstool.records.undo import Entry
 from sesstool.records.write import create
@@ -34,6 +36,9 @@ from sesstool.repair import planner
 from sesstool.repair import resume as resuming
 from sesstool.repair.planner import Choice, Outcome
 from sesstool.repair.resume import ResumeReport
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
 
 __all__ = [
     "Applied",
@@ -131,9 +136,13 @@ def validate(
     format_name: str = "",
     schema: RecordValidator | None = None,
     progress: Progress | None = None,
+    keys: Keys | None = None,
 ) -> FileReport:
-    """What the rules say about a session. Raises InputError and NotASessionError."""
-    with open_source(path) as source:
+    """What the rules say about a session. Raises InputError, NotASessionError and AuthError.
+
+    Here as elsewhere `keys` open encrypted sessions.
+    """
+    with open_source(path, keys) as source:
         status = _status(source)
         _, report = examine(
             source,
@@ -153,13 +162,14 @@ def repair(
     *,
     format_name: str = "",
     progress: Progress | None = None,
+    keys: Keys | None = None,
 ) -> Repair:
     """Plan the repair of a session; nothing is written. Raises InputError, NotASessionError.
 
     The plan is for the bytes that were read: `apply` refuses any others. Raises StalePlanError
     where the file changed while it was read.
     """
-    source = open_source(path)
+    source = open_source(path, keys)
     try:
         outcome = planner.plan(
             source,
@@ -194,7 +204,7 @@ def _file_plans(source: FileSource, outcome: Outcome) -> Iterator[FilePlan]:
     before = fingerprint(path)
     if not before.same_file(source.opened):
         raise _stale(path)
-    yield FilePlan(path, before, source.codec, outcome.edits, outcome.mode, codes, titles)
+    yield FilePlan(path, before, source.stored, outcome.edits, outcome.mode, codes, titles)
     form = by_name(outcome.after.format)
     for dependent in form.dependents(path):
         print_ = fingerprint(dependent.path)
@@ -222,6 +232,7 @@ def apply(
     keep_undo: bool = True,
     state: Path | None = None,
     shown: Callable[[str], str] | None = None,
+    keys: Keys | None = None,
 ) -> list[Applied]:
     """Do what a plan says, file by file. Raises StalePlanError, LiveSessionError, WriteError.
 
@@ -249,6 +260,7 @@ def apply(
             keep_undo=keep_undo,
             writer=writer,
             shown=shown,
+            keys=keys,
         )
         for file in files
     ]
@@ -285,45 +297,51 @@ def undo(target: str, *, ignore_live: bool = False, state: Path | None = None) -
 
 
 def resume(
-    path: Path | str, *, format_name: str = "", progress: Progress | None = None
+    path: Path | str,
+    *,
+    format_name: str = "",
+    progress: Progress | None = None,
+    keys: Keys | None = None,
 ) -> ResumeReport:
     """What reaches the model when a session is resumed. Raises InputError, NotASessionError."""
-    with open_source(path) as source:
+    with open_source(path, keys) as source:
         return resuming.resume(source, format_name=format_name, progress=progress)
 
 
-def write_copy(repair_: Repair, target: Path | str, *, force: bool = False) -> None:
+def write_copy(
+    repair_: Repair, target: Path | str, *, force: bool = False, keys: Keys | None = None
+) -> None:
     """Write the repaired session to a new file, private, whole or not at all.
 
-    A compressed session stays compressed. Raises WriteError, also where the target exists and
+    A compressed session stays compressed, and an encrypted one encrypted. Raises WriteError, also where the target exists and
     `force` is not given, and StalePlanError where the session changed since it was read.
     """
     target = Path(target)
-    with reopened(repair_) as source:
+    with reopened(repair_, keys) as source:
         if source.path is not None and target.exists() and source.path.samefile(target):
             raise UsageError(
                 f"{target} is the session itself", hint="use --write to repair it in place"
             )
         chunks = EditedSource(source, repair_.outcome.edits).chunks()
-        create(target, compress(chunks, source.codec), force=force)
+        create(target, packed(chunks, source), force=force)
 
 
-def repaired(repair_: Repair) -> Iterator[bytes]:
+def repaired(repair_: Repair, keys: Keys | None = None) -> Iterator[bytes]:
     """The bytes of the repaired session, decompressed, chunk by chunk.
 
     Raises StalePlanError where the session changed since it was read.
     """
-    with reopened(repair_) as source:
+    with reopened(repair_, keys) as source:
         yield from EditedSource(source, repair_.outcome.edits).chunks()
 
 
 @contextmanager
-def reopened(repair_: Repair) -> Iterator[FileSource]:
+def reopened(repair_: Repair, keys: Keys | None = None) -> Iterator[FileSource]:
     """The bytes that a repair was planned for. Raises StalePlanError where they changed."""
     if repair_.piped:
         yield repair_.piped
         return
-    with open_source(repair_.path) as source:
+    with open_source(repair_.path, keys) as source:
         if repair_.files and not repair_.files[0].before.same_file(source.opened):
             raise _stale(repair_.files[0].path)
         yield source

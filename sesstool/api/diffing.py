@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sesstool.diff.compare import FACTS, Comparison, Kind, compare
 from sesstool.diff.sides import Name, Side, name_of
@@ -13,7 +14,10 @@ from sesstool.diff.ways import Leaf, leaves
 from sesstool.diff.world import World, world
 from sesstool.errors import UsageError
 from sesstool.model.session import open_session
-from sesstool.records.source import open_source
+from sesstool.records.opening import open_source
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
 
 __all__ = [
     "FACTS",
@@ -31,7 +35,12 @@ __all__ = [
 
 @contextmanager
 def diff(
-    left: Name, right: Name, base: Name | None = None, *, told: frozenset[str] = frozenset()
+    left: Name,
+    right: Name,
+    base: Name | None = None,
+    *,
+    told: frozenset[str] = frozenset(),
+    keys: Keys | None = None,
 ) -> Iterator[Comparison]:
     """Compare two sides; their files are open as long as the block lasts.
 
@@ -41,10 +50,10 @@ def diff(
     """
     known = [Path(name.path) for name in (left, right, base) if name and str(name.path) != "-"]
     with ExitStack() as stack:
-        one = stack.enter_context(Side(left, known=known))
-        other = stack.enter_context(Side(right, known=known))
+        one = stack.enter_context(Side(left, known=known, keys=keys))
+        other = stack.enter_context(Side(right, known=known, keys=keys))
         found = base or ancestor(one, other)
-        common = stack.enter_context(Side(found, known=known)) if found else None
+        common = stack.enter_context(Side(found, known=known, keys=keys)) if found else None
         yield compare(one, other, common, told=told)
 
 
@@ -63,12 +72,12 @@ def _same(path: Path, other: Path | str) -> bool:
     return str(other) != "-" and os.path.exists(other) and path.samefile(other)  # noqa: PTH110 - may raise
 
 
-def branches(path: Path | str) -> list[Leaf]:
+def branches(path: Path | str, keys: Keys | None = None) -> list[Leaf]:
     """The leaves of a session: the live one first, then those last written first.
 
     Raises InputError, NotASessionError, and UsageError where the format knows no branches.
     """
-    with open_source(path) as source:
+    with open_source(path, keys) as source:
         session = open_session(source)
         for _ in session.read():
             pass

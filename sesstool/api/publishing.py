@@ -24,13 +24,13 @@ from sesstool.privacy.vault import Kept, Known, Secret
 from sesstool.records import transact
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.lines import Line
+from sesstool.records.opening import packed
 from sesstool.records.plan import FilePlan, Plan
 from sesstool.records.source import (
     CHUNK,
     Continued,
     FileSource,
     Fingerprint,
-    compress,
     fingerprint,
 )
 from sesstool.records.transact import Applied
@@ -159,7 +159,7 @@ def follow(
 def _on_disk(file: Redacted) -> Iterator[bytes]:
     """The bytes of a redacted file as they are to be on disk."""
     assert file.result is not None
-    return compress(file.result.chunks(), file.result.codec)
+    return packed(file.result.chunks(), file.result)
 
 
 def _keep(
@@ -244,7 +244,7 @@ def _left(file: Redacted, sha256: str) -> Left | None:
     `sha256` is that of the bytes that are on disk now.
     """
     text, result = file.text, file.result
-    if file.before is None or result is None or text.form is None or text.whole or result.codec:
+    if file.before is None or result is None or text.form is None or text.whole or result.stored:
         return None
     assert isinstance(file.path, Path)
     start, again = _last_line(result)

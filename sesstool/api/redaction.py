@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from os.path import commonpath
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from sesstool import __version__
 from sesstool.checks import privacy as rules
@@ -35,13 +35,16 @@ from sesstool.privacy.standin import StandIns
 from sesstool.privacy.tally import Spotted, Tally, length_class
 from sesstool.privacy.values import KNOWN
 from sesstool.privacy.verify import verify
+from sesstool.records.opening import open_source
 from sesstool.records.source import (
     Continued,
     FileSource,
     Fingerprint,
-    open_source,
     prefixes,
 )
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
 
 __all__ = ["Choice", "Redacted", "Redaction", "about", "copies", "naming", "redact"]
 
@@ -126,13 +129,15 @@ def redact(
     given: Iterable[Path | str] = (),
     keep: bool = False,
     resume: Path | None = None,
+    keys: Keys | None = None,
 ) -> Redaction:
     """Take the values out of a set of sessions and their side files; nothing is written yet.
 
     `told` hears of each finding, file by file. `given` are the paths that the user named, where
     `paths` were found below them: only what they gave is shown as it is. `keep` is needed for a
     vault. `resume` is a state folder: a session that was redacted in place with the same key and
-    choice, and only grew since, is redacted from where it grew. Raises InputError,
+    choice, and only grew since, is redacted from where it grew. `keys` open encrypted
+    sessions. Raises InputError,
     NotASessionError, and ResidueError where what came of it did not pass its verification.
     """
     paths = list(paths)
@@ -146,9 +151,9 @@ def redact(
         redaction.earlier = Earlier(resume, key, *made_with)
     with ExitStack() as stack:
         redaction.given = [str(path) for path in given or paths]
-        items = list(_set(paths, format_name, redaction.given))
+        items = list(_set(paths, format_name, redaction.given, keys))
         _allow_open(2 * len(items))
-        redaction.files = [_opened(i, stack, format_name, redaction.earlier) for i in items]
+        redaction.files = [_opened(i, stack, format_name, redaction.earlier, keys) for i in items]
         redaction.redactor = redactor = Redactor(shipped, redaction.stand_ins, choice, key)
         redaction.rules = 0 if choice.only_subject else len(chosen(shipped, choice.detectors))
         for _ in range(_ROUNDS):
@@ -212,7 +217,7 @@ def _taught(redaction: Redaction, file: Redacted, redactor: Redactor) -> bool:
 
 
 def _set(
-    paths: Iterable[Path | str], format_name: str, given: list[str]
+    paths: Iterable[Path | str], format_name: str, given: list[str], keys: Keys | None
 ) -> Iterator[tuple[Path | str, bool]]:
     """Each session once, with the files that belong to it; the flag says whether it is one."""
     seen: set[Path | str] = set()
@@ -226,15 +231,15 @@ def _set(
             continue
         seen.add(path.absolute())
         yield path, True
-        for part in _parts(path, format_name, given):
+        for part in _parts(path, format_name, given, keys):
             if part.absolute() not in seen:
                 seen.add(part.absolute())
                 yield part, part.name.endswith(".jsonl")
 
 
-def _parts(path: Path, format_name: str, given: list[str]) -> Iterable[Path]:
+def _parts(path: Path, format_name: str, given: list[str], keys: Keys | None) -> Iterable[Path]:
     """The other files of a session, and those of its agent that the user named the folder of."""
-    with open_source(path) as source:
+    with open_source(path, keys) as source:
         try:
             form = open_session(source, format_name).format if source.size else None
         except NotASessionError:
@@ -249,10 +254,14 @@ def _parts(path: Path, format_name: str, given: list[str]) -> Iterable[Path]:
 
 
 def _opened(
-    item: tuple[Path | str, bool], stack: ExitStack, format_name: str, earlier: Earlier | None
+    item: tuple[Path | str, bool],
+    stack: ExitStack,
+    format_name: str,
+    earlier: Earlier | None,
+    keys: Keys | None,
 ) -> Redacted:
     path, session = item
-    source = stack.enter_context(open_source(path))
+    source = stack.enter_context(open_source(path, keys))
     form: Format | None = None
     whole = False
     if session and source.size:
@@ -266,7 +275,7 @@ def _opened(
     text = Text(source, form, whole)
     if not isinstance(path, Path):
         return Redacted(path, text, None)
-    left = earlier.of(path) if earlier and form and not source.codec else None
+    left = earlier.of(path) if earlier and form and not source.stored else None
     before, begins = prefixes(path, [left.size] if left else [])
     if not before.same_file(source.opened):
         raise StalePlanError(f"{path} changes while it is read", hint="run it again")

@@ -23,12 +23,11 @@ from sesstool.privacy.putback import PutBack
 from sesstool.privacy.vault import Kept, Secret, Vault, open_vault
 from sesstool.records import transact
 from sesstool.records.lines import each_line
+from sesstool.records.opening import open_source, packed
 from sesstool.records.source import (
     FileSource,
     Fingerprint,
     Prefixes,
-    compress,
-    open_source,
     prefixes,
 )
 from sesstool.records.transact import Applied
@@ -166,7 +165,7 @@ class _Way:
         self.put_back = PutBack(self.vault.table())
         self.source.close()
         redacted = open_source(self.path)
-        chunks = compress(self.put_back.lines(each_line(redacted)), redacted.codec)
+        chunks = packed(self.put_back.lines(each_line(redacted)), redacted)
         self.source = _spooled(chunks, Prefixes([]), redacted)
 
 

@@ -22,8 +22,9 @@ from sesstool.formats.events import (
     ToolResult,
 )
 from sesstool.model.session import Session, open_session
+from sesstool.records.opening import open_source
 from sesstool.records.recover import Record
-from sesstool.records.source import Source, open_source
+from sesstool.records.source import Source
 from sesstool.text import safe
 
 

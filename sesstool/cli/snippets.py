@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from sesstool.findings import Finding
-from sesstool.records.source import FileSource, open_source
+from sesstool.records.opening import open_source
+from sesstool.records.source import FileSource
 from sesstool.report.base import Excerpt, Snippet
 
 # How far from a place its line is looked at, in bytes.

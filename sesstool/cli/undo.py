@@ -65,7 +65,7 @@ def _cut(target: str) -> None:
     if entry.codec:
         raise UndoError(
             f"the entry {entry.id} keeps the whole {entry.codec} file, not single bytes",
-            hint="undo it into place, or decompress the copy in the state folder",
+            hint="undo it into place, and decompress or decrypt a copy",
         )
     for offset, data in journal.cut_ranges(entry):
         out_stream().write(b"# byte %d, %d bytes\n" % (offset, len(data)))

@@ -21,8 +21,9 @@ from sesstool.formats.events import Meaning
 from sesstool.model.graph import Graph
 from sesstool.model.session import Session, open_session, path_of
 from sesstool.records.heal import decode, heal
+from sesstool.records.opening import open_source
 from sesstool.records.recover import Record, records, utf16
-from sesstool.records.source import FileSource, Source, open_source
+from sesstool.records.source import FileSource, Source
 from sesstool.text import quoted
 
 _KIND = {kind: number for number, kind in enumerate(KINDS)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -31,8 +30,9 @@ from sesstool.privacy.standin import StandIns, stand_ins
 from sesstool.privacy.values import KNOWN, Value, Values
 from sesstool.records.heal import decode_any
 from sesstool.records.lines import Line, each_line
+from sesstool.records.packed import scratch
 from sesstool.records.recover import utf16
-from sesstool.records.source import FileSource, Source
+from sesstool.records.source import Continued, FileSource, Source
 
 Told = Callable[["Spot"], None]
 
@@ -120,7 +120,7 @@ class Text:
     `start`, where line `number` begins, was redacted before and is not looked at.
     """
 
-    source: Source
+    source: FileSource | Continued
     form: Format | None
     whole: bool = False
     start: int = 0
@@ -216,7 +216,8 @@ class Redactor:
 
     def rewrite(self, text: Text, told: Told) -> tuple[FileSource, Summary]:
         """One file, from where it is looked at, without the values; `told` hears of each place."""
-        spool = tempfile.TemporaryFile()  # noqa: SIM115 - the source that is returned closes it
+        source = text.source
+        spool = scratch(secret=source.seal is not None)
         summary = Summary()
         try:
             spool.writelines(self._lines(text, told, summary))
@@ -224,8 +225,9 @@ class Redactor:
         except BaseException:
             spool.close()
             raise
-        source = text.source
-        return FileSource(source.name, source.path, spool, source.codec), summary
+        result = FileSource(source.name, source.path, spool, source.codec)
+        result.seal = source.seal
+        return result, summary
 
     def shown(self, path: str, given: int = 0) -> str:
         """A path without values beyond its first `given` bytes, to be shown or for a copy.

@@ -25,7 +25,8 @@ _AGAIN = "make the plan again, with repair --save-plan"
 class FilePlan:
     """What to do to one file, and the state that it was made for.
 
-    `edits` are over the decompressed bytes, and `codec` is "", "gz" or "zst". `mode` holds
+    `edits` are over the decompressed plain text, and `codec` is "", "gz", "zst", or "age" for a
+    file that is encrypted. `mode` holds
     new permission bits, or is None to keep them. `findings` are the codes of the rules that
     ask for the change, `titles` says it in words without session text.
     """
@@ -54,8 +55,15 @@ class Plan:
     def save(self, path: Path) -> None:
         """Write the plan to a new private file, for it may hold session text.
 
-        Raises WriteError, also where the file exists already.
+        Raises WriteError, also where the file exists already, and UsageError where a session is
+        encrypted.
         """
+        for file in self.files:
+            if file.codec == "age":
+                raise UsageError(
+                    f"{file.path} is encrypted, and a plan would hold its text in the clear",
+                    hint="repair it without a plan: --write -i FILE",
+                )
         value = {
             "schema_version": SCHEMA_VERSION,
             "made": self.made,

@@ -1,55 +1,39 @@
-"""Where bytes come from: a file, standard input, .gz or .zst, or a text with edits.
+"""Bytes that can be read by range: those of a file, and those of a text with edits.
 
-Checks read a source front to back once, and go back only to single records. Compressed input
-and pipes are therefore spooled to an unlinked temporary file.
+`opening.open_source` makes one of a path.
 """
 
 from __future__ import annotations
 
 import errno
-import gzip
 import hashlib
 import os
-import shutil
 import stat
-import sys
-import tempfile
-import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from io import BufferedReader
 from pathlib import Path
-from typing import IO, Protocol, Self, cast, runtime_checkable
+from typing import IO, TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from sesstool.errors import InputError
 from sesstool.records.edits import EditSet, Kept
 
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Seal
+
 CHUNK = 1 << 18
 STANDARD_INPUT = "standard input"
 """The name of the source that "-" opens."""
-_GZIP_MAGIC = b"\x1f\x8b"
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-# What decompresses to more bytes than this, and to more than so many times its own, is refused:
-# sessions shrink to a fifth or a fiftieth, and a few bytes that fill a disk are a trap.
-_LARGE = 1 << 30
-_RATIO = 200
-_ROOMIER = "set TMPDIR to a folder on a disk with more room"
+ROOMIER = "set TMPDIR to a folder on a disk with more room"
+"""The hint where temporary files do not fit."""
 _ELSEWHERE = "copy the file to another disk, or take it from a backup, and give the copy"
 _PATH = "check the path; a folder stands for all sessions below it"
 _OWNER = "run as the user whose session it is, or ask that user for a copy"
 _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG), _PATH),
     **dict.fromkeys((errno.EACCES, errno.EPERM), _OWNER),
-    errno.ENOSPC: _ROOMIER,
+    errno.ENOSPC: ROOMIER,
 }
-# A spool leaves so much of its disk free, and no more than this part.
-_ROOM = 256 << 20
-_ROOM_PART = 20
-# How many bytes are written between two looks at the disk.
-_LOOK = 16 << 20
-# Four bytes of zstd can stand for 128 KiB, and a piece is decompressed at once.
-_ZSTD_PIECE = 1 << 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +79,10 @@ class Source(Protocol):
 
 
 class FileSource:
-    """A source on top of an open seekable file. Use `open_source` to get one.
+    """A source on top of an open seekable file. Use `opening.open_source` to get one.
 
-    `opened` is what the file at `path` was when it was opened.
+    `opened` is what the file at `path` was when it was opened, `seal` how it is encrypted there,
+    None where it is not.
     """
 
     def __init__(
@@ -112,17 +97,23 @@ class FileSource:
         self.name = name
         self.path = path
         self.codec = codec
-        self._handle = handle
+        self.seal: Seal | None = None
+        self.handle = handle
         held = os.fstat(handle.fileno())
         self.opened = opened or held
         self.size = held.st_size
 
+    @property
+    def stored(self) -> str:
+        """How the bytes are packed on disk: "age" where they are encrypted, else the codec."""
+        return "age" if self.seal else self.codec
+
     def read(self, start: int, end: int) -> bytes:
         """See `Source.read`."""
         try:
-            return _pread(self._handle.fileno(), start, min(end, self.size))
+            return pread(self.handle.fileno(), start, min(end, self.size))
         except OSError as error:
-            raise _failed("read", self.name, error) from error
+            raise unreadable("read", self.name, error) from error
 
     def chunks(self) -> Iterator[bytes]:
         """See `Source.chunks`."""
@@ -131,7 +122,7 @@ class FileSource:
 
     def close(self) -> None:
         """Close the file."""
-        self._handle.close()
+        self.handle.close()
 
     def __enter__(self) -> Self:
         """Close on leaving the block."""
@@ -188,11 +179,12 @@ class EditedSource:
 class Continued:
     """A source that reads like `base` up to the offset `at`, and from there on like `rest`."""
 
-    def __init__(self, base: Source, at: int, rest: FileSource) -> None:
+    def __init__(self, base: FileSource | Continued, at: int, rest: FileSource) -> None:
         """Take over `rest`, which is closed with the source; `base` is not."""
-        self.name = base.name
-        self.path = base.path
-        self.codec = base.codec
+        self.name: str = base.name
+        self.path: Path | None = base.path
+        self.codec: str = base.codec
+        self.seal: Seal | None = base.seal
         self.size = at + rest.size
         self.at = at
         self.base = base
@@ -204,6 +196,11 @@ class Continued:
         if end <= self.at:
             return first
         return first + self.rest.read(max(start - self.at, 0), end - self.at)
+
+    @property
+    def stored(self) -> str:
+        """See `FileSource.stored`."""
+        return self.base.stored
 
     def chunks(self) -> Iterator[bytes]:
         """See `Source.chunks`."""
@@ -221,32 +218,6 @@ class Continued:
     def __exit__(self, *_: object) -> None:
         """Close what it took over."""
         self.close()
-
-
-def open_source(path: Path | str) -> FileSource:
-    """Open a path, or "-" for standard input; .gz and .zst are known by their first bytes.
-
-    Raises InputError where it cannot be read.
-    """
-    if str(path) == "-":
-        return _spooled(STANDARD_INPUT, None, cast("BufferedReader", sys.stdin.buffer))
-    path = Path(path)
-    try:
-        # O_NONBLOCK: a named pipe must be refused, not waited for.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        handle = os.fdopen(descriptor, "rb")
-        opened = os.fstat(descriptor)
-        if not stat.S_ISREG(opened.st_mode):
-            handle.close()
-            raise InputError(
-                f"cannot read {path}: it is no regular file", hint="pipe its bytes in and give -"
-            )
-        magic = os.pread(descriptor, 4, 0)
-    except OSError as error:
-        raise _failed("open", path, error) from error
-    if magic.startswith(_GZIP_MAGIC) or magic == _ZSTD_MAGIC:
-        return _spooled(str(path), path, handle, opened)
-    return FileSource(str(path), path, handle, "", opened)
 
 
 def fingerprint(path: Path) -> Fingerprint:
@@ -297,7 +268,7 @@ def prefixes(path: Path, sizes: Iterable[int]) -> tuple[Fingerprint, dict[int, s
                 seen.update(chunk)
             now = os.fstat(handle.fileno())
     except OSError as error:
-        raise _failed("read", path, error) from error
+        raise unreadable("read", path, error) from error
     whole = Fingerprint(
         now.st_dev,
         now.st_ino,
@@ -309,126 +280,7 @@ def prefixes(path: Path, sizes: Iterable[int]) -> tuple[Fingerprint, dict[int, s
     return whole, seen.found
 
 
-def compress(chunks: Iterator[bytes], codec: str) -> Iterator[bytes]:
-    """The chunks in the given codec ("" changes nothing)."""
-    if codec == "":
-        yield from chunks
-    elif codec == "gz":
-        deflate = zlib.compressobj(wbits=31)
-        for chunk in chunks:
-            yield deflate.compress(chunk)
-        yield deflate.flush()
-    else:
-        import zstandard  # noqa: PLC0415 - only .zst sessions pay for it
-
-        writer = zstandard.ZstdCompressor().compressobj()
-        for chunk in chunks:
-            yield writer.compress(chunk)
-        yield writer.flush()
-
-
-def _spooled(
-    name: str, path: Path | None, raw: BufferedReader, opened: os.stat_result | None = None
-) -> FileSource:
-    """A source that holds the decompressed bytes of `raw` in an unlinked temporary file."""
-    spool = tempfile.TemporaryFile()  # noqa: SIM115 - the source closes it
-    head = raw.peek(4)
-    codec = ""
-    packed = _Counted(raw)
-    try:
-        if head.startswith(_GZIP_MAGIC):
-            codec = "gz"
-            with gzip.GzipFile(fileobj=cast("IO[bytes]", packed)) as reader:
-                _pour(iter(lambda: reader.read(CHUNK), b""), spool, name, packed)
-        elif head.startswith(_ZSTD_MAGIC):
-            codec = "zst"
-            _pour(_unpacked_zst(packed), spool, name, packed)
-        else:
-            _pour(iter(lambda: packed.read(CHUNK), b""), spool, name, packed)
-    except InputError:
-        spool.close()
-        raise
-    except OSError as error:
-        spool.close()
-        raise _failed("read", name, error) from error
-    except (EOFError, zlib.error, ValueError, RuntimeError) as error:
-        spool.close()
-        raise _damaged(name) from error
-    except Exception as error:
-        spool.close()
-        # zstandard's own error, which is no ValueError and is not imported by most runs.
-        if type(error).__name__ != "ZstdError":
-            raise
-        raise _damaged(name) from error
-    finally:
-        if path is not None:
-            raw.close()
-    spool.flush()
-    return FileSource(name, path, spool, codec, opened)
-
-
-class _Counted:
-    """A stream that counts the bytes that were read from it."""
-
-    def __init__(self, raw: IO[bytes]) -> None:
-        self._raw = raw
-        self.count = 0
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._raw.read(size)
-        self.count += len(data)
-        return data
-
-
-def _pour(chunks: Iterator[bytes], spool: IO[bytes], name: str, packed: _Counted) -> None:
-    """Write the chunks to a spool. Raises InputError where they would not end or fill its disk."""
-    size = looked = 0
-    for chunk in chunks:
-        size += len(chunk)
-        if size > _LARGE and size > _RATIO * packed.count:
-            raise InputError(
-                f"cannot read {name}: {packed.count} compressed bytes hold more than {size}",
-                hint="if you trust it, decompress it with its own tool, and give the result",
-            )
-        if size > looked:
-            looked = size + _LOOK
-            folder = tempfile.gettempdir()
-            total, _, free = shutil.disk_usage(folder)
-            if free - _LOOK < min(_ROOM, total // _ROOM_PART):
-                raise InputError(
-                    f"cannot read {name}: its bytes do not fit into {folder}",
-                    hint=_ROOMIER,
-                )
-        spool.write(chunk)
-
-
-def _unpacked_zst(raw: _Counted) -> Iterator[bytes]:
-    """Decompress all frames. Raises EOFError where the last one is cut.
-
-    A streaming reader would take a cut frame for the end.
-    """
-    import zstandard  # noqa: PLC0415 - only .zst sessions pay for it
-
-    frame = None
-    for chunk in iter(lambda: raw.read(_ZSTD_PIECE), b""):
-        rest = chunk
-        while rest:
-            frame = frame or zstandard.ZstdDecompressor().decompressobj()
-            yield frame.decompress(rest)
-            rest = frame.unused_data if frame.eof else b""
-            frame = None if frame.eof else frame
-    if frame is not None:
-        raise EOFError
-
-
-def _damaged(name: str) -> InputError:
-    return InputError(
-        f"cannot read {name}: the compressed data is damaged or cut",
-        hint="decompress it with its own tool, which may save a part, and repair that",
-    )
-
-
-def _pread(descriptor: int, start: int, end: int) -> bytes:
+def pread(descriptor: int, start: int, end: int) -> bytes:
     """The bytes [start, end); pread may give fewer than asked for."""
     data = os.pread(descriptor, max(end - start, 0), start)
     while start + len(data) < end:
@@ -439,7 +291,7 @@ def _pread(descriptor: int, start: int, end: int) -> bytes:
     return data
 
 
-def _failed(verb: str, name: Path | str, error: OSError) -> InputError:
+def unreadable(verb: str, name: Path | str, error: OSError) -> InputError:
     """The error that stands for one of the system's, whose words become a lower-case clause."""
     reason = (error.strerror or type(error).__name__).lower()
     return InputError(f"cannot {verb} {name}: {reason}", _HINTS.get(error.errno or 0, _ELSEWHERE))

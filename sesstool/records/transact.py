@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sesstool.audit import log
 from sesstool.errors import LiveSessionError, StalePlanError, UndoError, WriteError
 from sesstool.records import undo as journal
 from sesstool.records.edits import EditSet
 from sesstool.records.live import find_writer
+from sesstool.records.opening import open_source, packed
 from sesstool.records.plan import FilePlan
 from sesstool.records.settle import APPEND_LIMIT, broken_off, note, recover
 from sesstool.records.source import (
@@ -26,12 +28,13 @@ from sesstool.records.source import (
     FileSource,
     Fingerprint,
     Source,
-    compress,
     fingerprint,
-    open_source,
 )
 from sesstool.records.undo import Entry, Span, State, digest, open_raw, read_range
 from sesstool.records.write import edit_in_place, make_folder, real_path, replace, unchanged
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
 
 WriterCheck = Callable[[Path], str | None]
 """An agent's own way to know who writes a session: a description, or None."""
@@ -78,12 +81,14 @@ def apply_file(
     keep_undo: bool = True,
     writer: WriterCheck | None = None,
     shown: log.Shown | None = None,
+    keys: Keys | None = None,
 ) -> Applied:
     """Do to one file what its plan says, and keep what undo needs unless told otherwise.
 
     `state` is the folder of the undo journal and the audit log, `recent_seconds` how recent
     a write makes the session live, and `writer` a further check for that. `shown` is as in
-    `log.append`, for a change of which no undo is kept. A plan that has nothing to do does
+    `log.append`, for a change of which no undo is kept. `keys` open an encrypted file, of which
+    nothing plain is kept. A plan that has nothing to do does
     nothing. A signal to stop waits for the end of a write. Raises StalePlanError,
     LiveSessionError, InputError and WriteError; the file is then as before, or the message says
     that it is not.
@@ -101,7 +106,7 @@ def apply_file(
                 f"{path} has changed since the plan was made", hint="make the plan again"
             )
         log.ready(state)
-        with open_source(path) as source, _uninterrupted():
+        with open_source(path, keys) as source, _uninterrupted():
             spans = _spans(plan, source)
             result = _planned(plan, source, now, spans, keep_undo=keep_undo)
             entry = None
@@ -254,7 +259,9 @@ def undo(
                 hint=f"sesstool undo --show-cut {entry.id} shows what the change took out",
             )
         log.ready(state)
-        with open_source(path) as source, _uninterrupted():
+        # An encrypted file is put back whole, which needs no key.
+        opened = open_raw(path) if entry.codec else open_source(path)
+        with opened as source, _uninterrupted():
             result = _put_back(entry, source, now)
             entry = journal.finish(entry, State.UNDOING)
             with _forgotten(entry, now):
@@ -347,21 +354,21 @@ def _refuse_live(path: Path, recent_seconds: float | None, writer: WriterCheck |
         )
 
 
-def _spans(plan: FilePlan, source: Source) -> list[Span]:
+def _spans(plan: FilePlan, source: FileSource) -> list[Span]:
     """The edits without their bytes. Raises StalePlanError where they are not for this file."""
     spans = [Span(edit.start, edit.end, len(edit.text)) for edit in plan.edits]
-    if source.codec != plan.codec or (spans and spans[-1].end > source.size):
+    if source.stored != plan.codec or (spans and spans[-1].end > source.size):
         raise StalePlanError(f"the plan does not fit {plan.path}", hint="make the plan again")
     return spans
 
 
 def _planned(
-    plan: FilePlan, source: Source, now: Fingerprint, spans: Sequence[Span], *, keep_undo: bool
+    plan: FilePlan, source: FileSource, now: Fingerprint, spans: Sequence[Span], *, keep_undo: bool
 ) -> _Result:
     size, sha256 = now.size, now.sha256
     if spans:
         size, sha256 = digest(_edited(source, plan.edits))
-    at = _tail(spans, source.codec, now.size)
+    at = _tail(spans, source.stored, now.size)
     if at == now.size and spans and not keep_undo:
         at = None  # a torn append could not be taken back
     data = b"" if at is None else b"".join(edit.text for edit in plan.edits)
@@ -400,9 +407,9 @@ def _tail(spans: Sequence[Span], codec: str, size: int) -> int | None:
     return start
 
 
-def _edited(source: Source, edits: EditSet) -> Iterator[bytes]:
+def _edited(source: FileSource, edits: EditSet) -> Iterator[bytes]:
     """The bytes on disk after the edits."""
-    return compress(EditedSource(source, edits).chunks(), source.codec)
+    return packed(EditedSource(source, edits).chunks(), source)
 
 
 def _put(

@@ -117,7 +117,7 @@ def begin(
     size: int,
     sha256: str,
     mode: int,
-    source: Source,
+    source: FileSource,
     spans: Iterable[Span],
     added: bytes = b"",
     findings: tuple[str, ...] = (),
@@ -125,7 +125,8 @@ def begin(
     """Keep what is needed to undo a change that is about to be made.
 
     See `Entry` for the meaning. `path` has no symbolic link in it, `source` holds its
-    decompressed bytes, and `added` is what is going to be appended in place. Raises
+    decompressed bytes, and `added` is what is going to be appended in place. Of an encrypted file
+    only the whole ciphertext is kept. Raises
     WriteError, and then nothing is kept.
     """
     folder = unborn(state, path)
@@ -140,7 +141,7 @@ def begin(
         size,
         sha256,
         mode,
-        source.codec,
+        source.stored,
         tuple(spans),
         findings,
     )
@@ -148,9 +149,10 @@ def begin(
         make_folder(state / "undo")
         forget_unborn(state, path)
         folder.mkdir(mode=0o700)
-        cut = (chunk for s in entry.spans for chunk in read_range(source, s.start, s.end))
+        plain = () if source.seal else entry.spans
+        cut = (chunk for s in plain for chunk in read_range(source, s.start, s.end))
         create(folder / _CUT, cut)
-        if source.codec:
+        if entry.codec:
             with open_raw(path) as whole:
                 create(folder / _ORIGINAL, whole.chunks())
         create(folder / _ADDED, [added])

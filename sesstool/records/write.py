@@ -44,7 +44,7 @@ def replace(
     WriteError, which leaves the file as it was.
     """
     path = real_path(path)
-    temporary = _temporary(path)
+    made = temporary(path)
     try:
         sweep(path)  # left by a run that was killed
         now = _regular(path)
@@ -57,20 +57,20 @@ def replace(
         if not os.access(path, os.W_OK):
             # The folder would allow it, but somebody made this file read-only.
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        with open(temporary, "xb", opener=_private) as handle:
+        with open(made, "xb", opener=_private) as handle:
             handle.writelines(chunks)
             handle.flush()
-            shutil.copystat(path, temporary)
-            _keep_owner(path, temporary, now)
-            temporary.chmod(mode)
-            os.utime(temporary, ns=(now.st_atime_ns, mtime))
+            shutil.copystat(path, made)
+            _keep_owner(path, made, now)
+            made.chmod(mode)
+            os.utime(made, ns=(now.st_atime_ns, mtime))
             # Without it a power cut after the rename can leave an empty file.
             os.fsync(handle.fileno())
-        _exchange(temporary, path, expect)
+        _exchange(made, path, expect)
     except OSError as error:
         raise _unchanged(path, error) from error
     finally:
-        _discard(temporary)
+        _discard(made)
         _discard(_old(path))
     _confirm(path)
 
@@ -128,24 +128,24 @@ def create(
     and else refused. A symbolic link stays. Raises WriteError.
     """
     path = real_path(path)
-    temporary = None
+    made = None
     try:
         if path.exists():
             _regular(path)
         descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=path.parent)
-        temporary = Path(name)
+        made = Path(name)
         with os.fdopen(descriptor, "wb") as handle:
             handle.writelines(chunks)
             handle.flush()
-            temporary.chmod(mode)
+            made.chmod(mode)
             if mtime is not None:
-                os.utime(temporary, ns=(mtime, mtime))
+                os.utime(made, ns=(mtime, mtime))
             # The name must not reach the disk before the bytes do.
             os.fsync(handle.fileno())
         if force:
-            temporary.replace(path)
+            made.replace(path)
         else:
-            _claim(temporary, path)
+            claim(made, path)
         sync_folder(path.parent)
     except FileExistsError as error:
         raise WriteError(
@@ -153,12 +153,10 @@ def create(
             hint="choose another name, or remove it first",
         ) from error
     except OSError as error:
-        raise WriteError(
-            f"cannot write {path}: {_reason(error)}", hint=_HINTS.get(error.errno or 0, "")
-        ) from error
+        raise cannot_write(path, error) from error
     finally:
-        if temporary:
-            _discard(temporary)
+        if made:
+            _discard(made)
 
 
 def sweep(path: Path) -> None:
@@ -177,7 +175,7 @@ def temporaries(folder: Path) -> list[Path]:
 
 def leftovers(path: Path) -> list[Path]:
     """What a killed `replace` of this path left."""
-    return [left for left in (_temporary(path), _old(path)) if os.path.lexists(left)]
+    return [left for left in (temporary(path), _old(path)) if os.path.lexists(left)]
 
 
 def unchanged(path: Path, then: Fingerprint) -> Callable[[], None]:
@@ -230,18 +228,45 @@ def _regular(path: Path) -> os.stat_result:
     return now
 
 
-def _temporary(path: Path) -> Path:
-    """Where `replace` writes: one fixed name a path, so that the next run finds a leftover."""
+def temporary(path: Path) -> Path:
+    """Where a new file for a path is made: one fixed name, so that a leftover is found."""
     key = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
     return path.with_name(_PREFIX + key)
 
 
 def _old(path: Path) -> Path:
     """The second name that the old file has while the new one takes its place."""
-    return _temporary(path).with_suffix(".old")
+    return temporary(path).with_suffix(".old")
 
 
-def _exchange(temporary: Path, path: Path, expect: Callable[[], None]) -> None:
+def remove(path: Path, expect: Callable[[], None]) -> None:
+    """Take a file away for good, unless somebody is about to write to it.
+
+    `expect` is called right before, and raises to stop it. The caller holds the lock of `path`, and
+    has it not open. Raises WriteError; the file is then as before.
+    """
+    old = _old(path)
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            with openers_held_off(descriptor) as somebody_waits:
+                before = os.fstat(descriptor)
+                expect()
+                path.replace(old)
+                now = os.fstat(descriptor)
+                late = (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns)
+                if late or somebody_waits():
+                    old.replace(path)
+                    raise _opened_late(path)
+        finally:
+            os.close(descriptor)
+        old.unlink()
+        sync_folder(path.parent)
+    except OSError as error:
+        raise _unchanged(path, error) from error
+
+
+def _exchange(made: Path, path: Path, expect: Callable[[], None]) -> None:
     """Give the new file the name of the old one, unless somebody is about to write to that.
 
     Who opened the old file goes on writing to it, and nobody would see that any more. So
@@ -255,36 +280,40 @@ def _exchange(temporary: Path, path: Path, expect: Callable[[], None]) -> None:
             expect()
             with suppress(OSError):  # no hard links here
                 old.hardlink_to(path)
-            temporary.replace(path)
+            made.replace(path)
             now = os.fstat(descriptor)
             late = (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns)
             if (late or somebody_waits()) and old.exists():
                 old.replace(path)
-                raise StalePlanError(
-                    f"{path} was opened by somebody else a moment ago; it is as before",
-                    hint="close what writes to it, and run it again",
-                )
+                raise _opened_late(path)
     finally:
         os.close(descriptor)
 
 
-def _discard(temporary: Path) -> None:
+def _opened_late(path: Path) -> StalePlanError:
+    return StalePlanError(
+        f"{path} was opened by somebody else a moment ago; it is as before",
+        hint="close what writes to it, and run it again",
+    )
+
+
+def _discard(made: Path) -> None:
     """Remove a temporary file, unless it has become the new one."""
     with suppress(OSError):  # on a read-only disk even what is not there cannot be removed
-        temporary.unlink()
+        made.unlink()
 
 
 def _private(name: str, flags: int) -> int:
     return os.open(name, flags, 0o600)
 
 
-def _keep_owner(path: Path, temporary: Path, now: os.stat_result) -> None:
+def _keep_owner(path: Path, made: Path, now: os.stat_result) -> None:
     """Give the new file the owner and group of the old one, or refuse."""
-    made = temporary.stat()
-    if (made.st_uid, made.st_gid) == (now.st_uid, now.st_gid):
+    new = made.stat()
+    if (new.st_uid, new.st_gid) == (now.st_uid, now.st_gid):
         return
     try:
-        os.chown(temporary, now.st_uid, now.st_gid)
+        os.chown(made, now.st_uid, now.st_gid)
     except PermissionError as error:
         raise WriteError(
             f"cannot replace {path}: this user cannot keep its owner and group; it is as before",
@@ -312,17 +341,17 @@ def _append(path: Path, descriptor: int, data: bytes, before: os.stat_result) ->
         raise
 
 
-def _claim(temporary: Path, path: Path) -> None:
+def claim(made: Path, path: Path) -> None:
     """Give the file its name, which must be free. Raises FileExistsError."""
     try:
-        path.hardlink_to(temporary)
+        path.hardlink_to(made)
     except FileExistsError:
         raise
     except OSError:
         # No hard links here (FAT, some network file systems): look, then rename.
         if path.exists():
             raise FileExistsError from None
-        temporary.replace(path)
+        made.replace(path)
 
 
 def _confirm(path: Path) -> None:
@@ -338,6 +367,13 @@ def _confirm(path: Path) -> None:
     except OSError as error:
         # Asking again may succeed without the bytes being there: only reading them tells.
         raise _changed(path, f"the disk did not confirm it: {_reason(error)}") from error
+
+
+def cannot_write(path: Path, error: OSError) -> WriteError:
+    """The error for a new file that could not be made."""
+    return WriteError(
+        f"cannot write {path}: {_reason(error)}", hint=_HINTS.get(error.errno or 0, "")
+    )
 
 
 def _changed(path: Path, what: str) -> WriteError:

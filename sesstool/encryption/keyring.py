@@ -1,0 +1,106 @@
+"""What a run has to open encrypted files with, and to encrypt what takes their place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from sesstool.encryption.age import Opened, Read, Sealer, facts, open_at
+from sesstool.encryption.header import Identity, Recipient
+from sesstool.encryption.keys import passphrase_identity, read_identities
+
+from sesstool.errors import NoMatchError, UsageError
+
+Ask = Callable[[str], bytes]
+"""Asks for the passphrase of what it is told the name of."""
+
+
+class Keys:
+    """Identities and a passphrase, of which none is read or asked for before it is needed.
+
+    `files` hold identities; `given` are some that are there already. `ask` asks for passphrases,
+    once a run for that of all files; None means that nobody can be asked. `recipients` are whom a
+    file is encrypted for, as far as the user said.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[Path] = (),
+        *,
+        given: Sequence[Identity] = (),
+        ask: Ask | None = None,
+        recipients: Sequence[Recipient] = (),
+    ) -> None:
+        """Keep where they are."""
+        self._files = tuple(files)
+        self._given = tuple(given)
+        self._ask = ask
+        self._recipients = tuple(recipients)
+        self._passphrase: Identity | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to open a file with."""
+        return bool(self._files or self._given or self._ask)
+
+    @cached_property
+    def identities(self) -> tuple[Identity, ...]:
+        """All identities. Raises InputError, UsageError and AuthError about their files."""
+        read = (one for path in self._files for one in read_identities(path, self._ask))
+        return (*self._given, *read)
+
+    def open(self, read: Read, size: int, name: str) -> tuple[Opened, Seal]:
+        """Open an age file. Raises AuthError, and what `identities` does; `name` is for prompts."""
+        kinds = facts(read, size).kinds
+        identities = self._for(kinds, name)
+        if not identities:
+            raise NoMatchError(
+                f"it is encrypted ({', '.join(dict.fromkeys(kinds))}), and no key is given",
+                hint="give --passphrase-fd N" if "scrypt" in kinds else "name the key: -i FILE",
+            )
+        text = open_at(read, size, identities)
+        return text, Seal(kinds, text.identity, self._recipients)
+
+    def _for(self, kinds: tuple[str, ...], name: str) -> Sequence[Identity]:
+        if kinds != ("scrypt",):
+            return self.identities
+        if self._passphrase is None and self._ask is not None:
+            self._passphrase = passphrase_identity(self._ask(name))
+        return [one for one in (self._passphrase, *self._given) if one and one.kind == "scrypt"]
+
+
+class Seal:
+    """How a file is encrypted: for whom, as far as the kinds tell, and who opened it here."""
+
+    def __init__(
+        self, kinds: tuple[str, ...], identity: Identity, recipients: Sequence[Recipient] = ()
+    ) -> None:
+        """Keep it."""
+        self.kinds = kinds
+        self.identity = identity
+        self._given = tuple(recipients)
+
+    @cached_property
+    def writer(self) -> Sealer:
+        """What encrypts for the same recipients. Raises UsageError where they are not known.
+
+        The file tells their number and kinds alone. Whoever opened it is one of them.
+        """
+        own = self.identity.recipient()
+        if own is not None and len(self.kinds) == 1:
+            return Sealer([own])
+        given = self._given
+        if Counter(one.kind for one in given) == Counter(self.kinds) and (
+            own is None or own.text in [one.text for one in given]
+        ):
+            return Sealer(given)
+        raise UsageError(
+            f"it is encrypted for {len(self.kinds)} recipients, and not all of them are known: "
+            "written again, it would be lost to the others",
+            hint="name all of them with -r or -R, or decrypt it first",
+        )
+
+
+NO_KEYS = Keys()
+"""What opens nothing, and says how to give a key."""

@@ -1,0 +1,130 @@
+"""A new file without a name until it is whole: a run that is killed leaves nothing of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sesstool.errors import WriteError
+from sesstool.records.source import CHUNK
+from sesstool.records.write import cannot_write, claim, real_path, sync_folder, temporary
+
+
+class Draft:
+    """The file in the making; it is gone with the block unless it was published.
+
+    Where a system knows no files without a name, it has a private one that the next write of the
+    same path removes. `sha256` and `size` are those of what was written.
+    """
+
+    def __init__(self, target: Path) -> None:
+        """Begin a private file beside `target`, which a link leads to or not. Raises WriteError."""
+        self.target = real_path(target)
+        self.sha256, self.size = "", 0
+        self._name: Path | None = None
+        try:
+            self._descriptor = self._opened()
+        except OSError as error:
+            raise cannot_write(self.target, error) from error
+
+    def _opened(self) -> int:
+        if hasattr(os, "O_TMPFILE"):
+            with suppress(OSError):  # not every file system has them
+                return os.open(self.target.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._name = temporary(self.target)
+        self._name.unlink(missing_ok=True)  # left by a run that was killed
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
+        return os.open(self._name, flags, 0o600)
+
+    def __enter__(self) -> Self:
+        """Close it on leaving the block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it, and remove the name that it has, if any."""
+        os.close(self._descriptor)
+        if self._name is not None:
+            self._name.unlink(missing_ok=True)
+
+    def write(self, chunks: Iterable[bytes]) -> None:
+        """Write all the bytes. Raises WriteError, and what the chunks raise."""
+        sha256 = hashlib.sha256()
+        for chunk in chunks:
+            sha256.update(chunk)
+            self.size += len(chunk)
+            rest = memoryview(chunk)
+            try:
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+            except OSError as error:
+                raise cannot_write(self.target, error) from error
+        self.sha256 = sha256.hexdigest()
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes [start, end) as they are on the file system, fewer at the end."""
+        parts = []
+        while start < end and (part := os.pread(self._descriptor, end - start, start)):
+            parts.append(part)
+            start += len(part)
+        return b"".join(parts)
+
+    def confirm(self) -> None:
+        """Raise WriteError unless what can be read back is what was written."""
+        sha256 = hashlib.sha256()
+        for at in range(0, self.size, CHUNK):
+            sha256.update(self.read(at, at + CHUNK))
+        if sha256.hexdigest() != self.sha256 or self.read(self.size, self.size + 1):
+            raise WriteError(
+                f"what was written for {self.target} does not read back the same",
+                hint="see whether the disk is sound; the file that it was made of is as before",
+            )
+
+    def publish(self, *, mode: int, mtime: int, force: bool) -> None:
+        """Give the file its name, with these permission bits and this time in nanoseconds.
+
+        Its bytes are on disk before the name is, and both when this returns. A file that exists is
+        replaced with `force`, and else WriteError is raised.
+        """
+        try:
+            os.fchmod(self._descriptor, mode)
+            os.utime(self._descriptor, ns=(mtime, mtime))
+            os.fsync(self._descriptor)
+            if force and self.target.exists():
+                self._linked(temporary(self.target)).replace(self.target)
+            else:
+                self._linked(self.target)
+            self._name = None
+            sync_folder(self.target.parent)
+        except FileExistsError as error:
+            raise WriteError(
+                f"cannot write {self.target}: it exists already",
+                hint="remove it first, or add --force to replace it",
+            ) from error
+        except OSError as error:
+            raise cannot_write(self.target, error) from error
+
+    def _linked(self, name: Path) -> Path:
+        """Give the file this name, which must be free. Raises OSError."""
+        if self._name is not None:
+            if self._name != name:
+                claim(self._name, name)
+                self._name.unlink(missing_ok=True)
+            return name
+        folder = os.open(name.parent, os.O_RDONLY)
+        try:
+            # Python follows the link of /proc to the file only where it is told a folder.
+            link = f"/proc/self/fd/{self._descriptor}"
+            os.link(link, name.name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            os.close(folder)
+        return name

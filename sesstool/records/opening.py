@@ -1,0 +1,176 @@
+"""Open a session: a file, standard input, .gz or .zst, encrypted or not."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+from sesstool.errors import AuthError, InputError
+from sesstool.records.packed import codec_of, compress, scratch, unpack
+from sesstool.records.source import STANDARD_INPUT, Continued, FileSource, pread, unreadable
+
+if TYPE_CHECKING:
+    from sesstool.encryption.age import Opened
+    from sesstool.encryption.keyring import Keys, Seal
+
+_HEAD = 1 << 12
+_AGE = (b"age-encryption.org/", b"-----BEGIN AGE ENCRYPTED FILE-----")
+
+
+class SealedSource(FileSource):
+    """The plain text of an age file, decrypted in memory where it is read.
+
+    `seal` tells how it was encrypted, for what is to take its place.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: Path | None,
+        handle: IO[bytes],
+        text: Opened,
+        seal: Seal,
+        opened: os.stat_result | None = None,
+    ) -> None:
+        """Take over an open age file."""
+        super().__init__(name, path, handle, "", opened)
+        self._text = text
+        self.seal = seal
+        self.size = text.size
+
+    def read(self, start: int, end: int) -> bytes:
+        """See `Source.read`. Raises AuthError where the file was changed."""
+        with named(self.name):
+            return self._text.read(start, min(end, self.size))
+
+
+def open_source(path: Path | str, keys: Keys | None = None) -> FileSource:
+    """Open a path, or "-" for standard input.
+
+    Compressed and encrypted files are known by their first bytes; `keys` open the latter. Raises
+    InputError where it cannot be read, and AuthError where no key opens it.
+    """
+    if str(path) == "-":
+        return _piped(keys)
+    path = Path(path)
+    try:
+        # O_NONBLOCK: a named pipe must be refused, not waited for.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        handle = os.fdopen(descriptor, "rb")
+        opened = os.fstat(descriptor)
+        if not stat.S_ISREG(opened.st_mode):
+            handle.close()
+            raise InputError(
+                f"cannot read {path}: it is no regular file", hint="pipe its bytes in and give -"
+            )
+        head = os.pread(descriptor, _HEAD, 0)
+    except OSError as error:
+        raise unreadable("open", path, error) from error
+    if is_sealed(head):
+        return _unlocked(str(path), path, handle, keys, opened)
+    if codec := codec_of(head):
+        with handle:
+            return _spooled(str(path), path, handle, codec, opened)
+    return FileSource(str(path), path, handle, "", opened)
+
+
+def is_sealed(head: bytes) -> bool:
+    """Whether a file that begins so is an age file, of whatever version."""
+    return head.lstrip().startswith(_AGE)
+
+
+def packed(chunks: Iterator[bytes], like: FileSource | Continued) -> Iterator[bytes]:
+    """Decompressed plain text as it is to be on disk in the place of the source `like`.
+
+    What is encrypted is so again, for the same recipients, and the same text gives the same bytes
+    each time. Raises UsageError where the recipients are not known.
+    """
+    chunks = compress(chunks, like.codec)
+    return like.seal.writer.seal(chunks) if like.seal else chunks
+
+
+def _piped(keys: Keys | None) -> FileSource:
+    raw = cast("BufferedReader", sys.stdin.buffer)
+    head = raw.peek(_HEAD)
+    source = _spooled(STANDARD_INPUT, None, raw, codec_of(head))
+    if not is_sealed(head):
+        return source
+    return _unlocked(STANDARD_INPUT, None, source.handle, keys, None)
+
+
+def _unlocked(
+    name: str,
+    path: Path | None,
+    handle: IO[bytes],
+    keys: Keys | None,
+    opened: os.stat_result | None,
+) -> FileSource:
+    """The plain text of an age file, decompressed. Closes the file where that fails."""
+    from sesstool.encryption.keyring import NO_KEYS  # noqa: PLC0415 - few sessions are
+
+    descriptor = handle.fileno()
+    try:
+        with named(name):
+            size = os.fstat(descriptor).st_size
+            text, seal = (keys or NO_KEYS).open(partial(pread, descriptor), size, name)
+            source = SealedSource(name, path, handle, text, seal, opened)
+            if codec := codec_of(source.read(0, 4)):
+                with source:
+                    raw = cast("IO[bytes]", _Reader(source))
+                    return _spooled(name, path, raw, codec, source.opened, seal)
+            return source
+    except BaseException:
+        handle.close()
+        raise
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Have what the encryption says of a file name that file."""
+    try:
+        yield
+    except AuthError as error:
+        error.message = f"cannot open {name}: {error.message}"
+        error.args = (error.message,)
+        raise
+
+
+def _spooled(
+    name: str,
+    path: Path | None,
+    raw: IO[bytes],
+    codec: str,
+    opened: os.stat_result | None = None,
+    seal: Seal | None = None,
+) -> FileSource:
+    """A source that holds the decompressed bytes of `raw` in a scratch file."""
+    spool = scratch(secret=seal is not None)
+    try:
+        unpack(raw, codec, name, spool)
+    except BaseException:
+        spool.close()
+        raise
+    source = FileSource(name, path, spool, codec, opened)
+    source.seal = seal
+    return source
+
+
+class _Reader:
+    """The bytes of a source, read like those of a file."""
+
+    def __init__(self, source: FileSource) -> None:
+        self._source = source
+        self._at = 0
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._at + size if size >= 0 else self._source.size
+        data = self._source.read(self._at, end)
+        self._at += len(data)
+        return data
