@@ -20,7 +20,9 @@ from sesstool.errors import ConfigError
 
 PROJECT_FILE = "sesstool.toml"
 # A project's file can arrive together with the data: it must not decide these.
-_NEVER_IN_PROJECT = frozenset({"write", "key", "identity", "vault", "policy", "plugins"})
+_NEVER_IN_PROJECT = frozenset(
+    {"write", "key", "identity", "recipients", "vault", "policy", "plugins"}
+)
 _BOOLEANS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -69,6 +71,7 @@ SETTINGS = (
     ),
     Setting("color", "auto", "when to use colour", ("auto", "always", "never")),
     Setting("thorough", default=False, meaning="run the slow checks too"),
+    Setting("recipients", (), "whom encrypt and rekey encrypt for where no option says"),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 

@@ -16,8 +16,9 @@ import pytest
 
 from sesstool.audit import log
 from sesstool.errors import LiveSessionError, StalePlanError, WriteError
-from sesstool.records import transact, undo
+from sesstool.records import guard, transact, undo
 from sesstool.records.edits import Edit, EditSet
+from sesstool.records.guard import locked
 from sesstool.records.opening import open_source
 from sesstool.records.plan import FilePlan
 from sesstool.records.source import fingerprint
@@ -305,9 +306,9 @@ def test_an_agent_may_know_its_own_writer(session, state):
 
 def test_two_runs_do_not_change_one_file_at_once(session, state, monkeypatch):
     """The second says that there is a first."""
-    monkeypatch.setattr(transact, "_WAIT", 0.1)
+    monkeypatch.setattr(guard, "_WAIT", 0.1)
     with (
-        transact.locked(state, session),
+        locked(state, session),
         pytest.raises(WriteError, match="another sesstool is changing"),
     ):
         apply(plan_for(session, CUT), state)

@@ -26,9 +26,9 @@ from sesstool.records import transact
 from sesstool.records import undo as journal
 from sesstool.records.edits import EditSet
 from sesstool.records.live import find_writer
-from sesstool.records.opening import open_source, packed
+from sesstool.records.opening import is_sealed, open_source, packed
 from sesstool.records.plan import FilePlan, Plan
-from sesstool.records.source import EditedSource, FileSource, fingerprint
+from sesstool.records.source import SEALED, EditedSource, FileSource, fingerprint, plain_path
 from sesstool.records.transact import Applied
 from sesstool.records.undo import Entry
 from sesstool.records.write import create
@@ -51,6 +51,7 @@ __all__ = [
     "ResumeReport",
     "apply",
     "find",
+    "is_encrypted",
     "plan_of",
     "reopened",
     "repair",
@@ -63,7 +64,9 @@ __all__ = [
     "write_copy",
 ]
 
-_SUFFIXES = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+_PLAIN = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+_SUFFIXES = (*_PLAIN, *(ending + SEALED for ending in _PLAIN))
+_HEAD = 1 << 12
 # Inside an agent's home a file that was written this lately may be written again, in seconds.
 _RECENT = 60.0
 
@@ -114,8 +117,15 @@ def find(names: Iterable[str]) -> Iterator[Path | str]:
             yield _by_id(name)
 
 
+def is_encrypted(path: Path) -> bool:
+    """Whether a file is encrypted, as its first bytes tell. Raises InputError."""
+    with journal.open_raw(path) as source:
+        return is_sealed(source.read(0, _HEAD))
+
+
 def _by_id(name: str) -> Path:
-    found = sorted({path for form in FORMATS for path in form.find(name)})
+    endings = ("", SEALED)
+    found = sorted({path for f in FORMATS for end in endings for path in f.find(name, end)})
     if len(found) == 1:
         return found[0]
     if found:
@@ -206,7 +216,7 @@ def _file_plans(source: FileSource, outcome: Outcome) -> Iterator[FilePlan]:
         raise _stale(path)
     yield FilePlan(path, before, source.stored, outcome.edits, outcome.mode, codes, titles)
     form = by_name(outcome.after.format)
-    for dependent in form.dependents(path):
+    for dependent in form.dependents(plain_path(path)):
         print_ = fingerprint(dependent.path)
         edits = EditSet(dependent.edits(outcome.edits))
         if edits:
@@ -313,8 +323,9 @@ def write_copy(
 ) -> None:
     """Write the repaired session to a new file, private, whole or not at all.
 
-    A compressed session stays compressed, and an encrypted one encrypted. Raises WriteError, also where the target exists and
-    `force` is not given, and StalePlanError where the session changed since it was read.
+    A compressed session stays compressed, and an encrypted one encrypted. Raises WriteError, also
+    where the target exists and `force` is not given, and StalePlanError where the session changed
+    since it was read.
     """
     target = Path(target)
     with reopened(repair_, keys) as source:
@@ -348,7 +359,7 @@ def reopened(repair_: Repair, keys: Keys | None = None) -> Iterator[FileSource]:
 
 
 def _home_format(path: Path) -> Format | None:
-    return next((form for form in FORMATS if form.home(path)), None)
+    return next((form for form in FORMATS if form.home(plain_path(path))), None)
 
 
 def recent(path: Path) -> float | None:
@@ -359,7 +370,7 @@ def recent(path: Path) -> float | None:
 def writer(path: Path) -> str | None:
     """Who has a session open, by its agent's own ways to tell."""
     form = _home_format(path)
-    return form.writer(path) if form else None
+    return form.writer(plain_path(path)) if form else None
 
 
 def _refuse_live(path: Path) -> None:

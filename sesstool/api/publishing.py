@@ -23,6 +23,7 @@ from sesstool.privacy.earlier import Left
 from sesstool.privacy.vault import Kept, Known, Secret
 from sesstool.records import transact
 from sesstool.records.edits import Edit, EditSet
+from sesstool.records.guard import locked
 from sesstool.records.lines import Line
 from sesstool.records.opening import packed
 from sesstool.records.plan import FilePlan, Plan
@@ -177,7 +178,7 @@ def _keep(
             kept.append((file, _kept(file, folder, made)))
             yield kept[-1][1], _inverse(file, kept[-1][1])
 
-    with transact.locked(state, real):
+    with locked(state, real):
         vault.add(path, secret, files(), (Known(*row) for row in redaction.stand_ins.made()))
         with vault.open_vault(path, secret) as written:
             for file, one in kept:

@@ -22,7 +22,7 @@ from sesstool.formats.schemas import RecordValidator
 from sesstool.model.session import Session, open_session, path_of
 from sesstool.records.heal import Kind
 from sesstool.records.recover import Record, records
-from sesstool.records.source import Source
+from sesstool.records.source import Source, plain_path
 
 __all__ = ["RULES", "Progress", "examine"]
 """RULES is offered here because here it is full: each family enters its rules on import."""
@@ -90,7 +90,7 @@ def _empty(source: Source, format_name: str) -> FileReport:
     from sesstool.formats.registry import FORMATS  # noqa: PLC0415 - only for empty files
 
     path = source.path
-    sound = path is not None and any(form.empty_is_sound(path) for form in FORMATS)
+    sound = path is not None and any(form.empty_is_sound(plain_path(path)) for form in FORMATS)
     session = Session(source, FORMATS[0], "")
     finding = byte_rules.empty_file(Context(session, Options()), sound=sound)
     return FileReport(path_of(source), format_name, "the file is empty", 0, 0, (finding,))

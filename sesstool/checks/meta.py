@@ -16,6 +16,7 @@ from sesstool.checks.rule import rule
 from sesstool.checks.schema import refused_record
 from sesstool.findings import Applicability, Finding, Fix, Severity
 from sesstool.formats.base import Fault, Place, SideFile
+from sesstool.records.source import plain_path
 
 
 def _said(context: Context, code: str, fault: Fault) -> Finding:
@@ -264,7 +265,7 @@ def check(context: Context, status: os.stat_result | None) -> Iterator[Finding]:
 def drawn(context: Context) -> Iterator[Finding]:
     """What the agent has drawn from a session that a repair would change."""
     path = context.session.source.path
-    for side in context.session.format.drawn(path) if path is not None else ():
+    for side in context.session.format.drawn(plain_path(path)) if path is not None else ():
         yield drawn_from_session(context, side)
 
 

@@ -1,62 +1,218 @@
-"""How a command gets the secret that opens a vault: from a file, a descriptor, or a person."""
+"""How a command gets keys and passphrases: from a file, a descriptor, or a person."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sesstool.cli.common import Common
+from sesstool.cli.common import Common, settings
 from sesstool.errors import UsageError
-from sesstool.privacy.vault import Secret
+from sesstool.text import safe
+
+if TYPE_CHECKING:
+    from sesstool.encryption.header import Recipient
+    from sesstool.encryption.keyring import Keys
+    from sesstool.privacy.vault import Secret
 
 _MOST = 4096
 
 
-def vault_options(*, required: bool) -> Callable[[Any], Any]:
-    """Give a command --vault, -i and --passphrase-fd."""
-
-    def decorate(function: Any) -> Any:
-        for option in (
-            click.option(
-                "--passphrase-fd",
-                type=click.IntRange(min=0),
-                help="Read the vault's passphrase from this open descriptor, up to a line's end.",
-            ),
-            click.option(
-                "-i",
-                "--identity",
-                type=click.Path(path_type=Path),
-                help="A file with the vault's key, 32 random bytes or more; without it a "
-                "passphrase is asked for.",
-            ),
-            click.option(
-                "--vault",
-                type=click.Path(path_type=Path),
-                required=required,
-                help="The vault that redact wrote."
-                if required
-                else "Keep, encrypted, what unredact needs to give the originals back.",
-            ),
-        ):
-            function = option(function)
-        return function
-
-    return decorate
+_IDENTITY = "SESSTOOL_IDENTITY_FILE"
 
 
-def secret(shared: Common, vault: Path, identity: Path | None, passphrase_fd: int | None) -> Secret:
-    """The secret of a vault, which is asked for twice where the vault is new."""
-    if identity is not None and passphrase_fd is not None:
-        raise UsageError("-i and --passphrase-fd contradict each other", hint="give one of them")
-    if identity is not None:
-        return Secret.key_file(identity)
+def key_options(function: Any) -> Any:
+    """Give a command -i and --passphrase-fd, which open encrypted sessions."""
+    for option in (
+        click.option(
+            "--passphrase-fd",
+            type=click.IntRange(min=0),
+            help="Read the passphrase from this open descriptor, up to a line's end.",
+        ),
+        click.option(
+            "-i",
+            "--identity",
+            "identities",
+            type=click.Path(path_type=Path),
+            multiple=True,
+            envvar=_IDENTITY,
+            help="A file with keys that open encrypted sessions: of age, or a private ssh key; "
+            "keyring:NAME is one in the system's keyring.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def passphrase_option(function: Any) -> Any:
+    """Give a command -p."""
+    text = "Encrypt with a passphrase, which is asked for."
+    return click.option("-p", "--passphrase", is_flag=True, help=text)(function)
+
+
+def recipient_options(function: Any) -> Any:
+    """Give a command -r and -R, which say whom to encrypt for."""
+    for option in (
+        click.option(
+            "-R",
+            "--recipients-file",
+            "recipient_files",
+            type=click.Path(path_type=Path),
+            multiple=True,
+            help="A file with recipients, one a line.",
+        ),
+        click.option(
+            "-r",
+            "--recipient",
+            "recipients",
+            multiple=True,
+            metavar="RECIPIENT",
+            help="Whom to encrypt for: age1..., ssh-ed25519 ... or ssh-rsa ...; may be repeated. "
+            "Without any, those of the setting `recipients`.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def keys_of(
+    shared: Common,
+    identities: tuple[Path, ...],
+    passphrase_fd: int | None,
+    recipients: Sequence[Recipient] = (),
+) -> Keys:
+    """What opens encrypted sessions. No file is read and nobody asked before one is met.
+
+    `recipients` are those whom a session that is changed is encrypted for again.
+    """
+    from sesstool.encryption.keyring import Keys  # noqa: PLC0415 - few sessions are encrypted
+
+    ask: Callable[[str], bytes] | None = None
     if passphrase_fd is not None:
-        return Secret.passphrase(_line(passphrase_fd))
+        ask = _once(lambda _: line_from(passphrase_fd))
+    elif sys.stdin.isatty() and not shared.no_input:
+        ask = _prompted
+    return Keys(identities, ask=ask, recipients=recipients)
+
+
+def recipients_of(
+    shared: Common,
+    recipients: tuple[str, ...],
+    files: tuple[Path, ...],
+    passphrase_fd: int | None = None,
+    *,
+    passphrase: bool = False,
+    needed: bool = True,
+) -> list[Recipient]:
+    """Whom to encrypt for; the setting counts where no option does.
+
+    Raises UsageError where that is nobody and somebody is `needed`.
+    """
+    from sesstool.encryption.keyring import read_key_file  # noqa: PLC0415 - as above
+    from sesstool.encryption.keys import (  # noqa: PLC0415 - as above
+        parse_recipient,
+        parse_recipients,
+        passphrase_recipient,
+    )
+
+    found = [parse_recipient(text) for text in recipients]
+    for path in files:
+        found += parse_recipients(read_key_file(path), str(path))
+    if passphrase:
+        found.append(passphrase_recipient(new_passphrase(shared, passphrase_fd)))
+    if not found:
+        value = settings()["recipients"]
+        assert isinstance(value.value, tuple)
+        found = [parse_recipient(text) for text in value.value]
+    if not found and needed:
+        raise UsageError(
+            "there is nobody to encrypt for",
+            hint="sesstool keygen -o KEYFILE makes a key and tells its recipient, for -r",
+        )
+    return found
+
+
+def new_passphrase(shared: Common, passphrase_fd: int | None) -> bytes:
+    """A passphrase to encrypt with: from a descriptor, or asked for twice.
+
+    Who enters none gets ten words, which are shown on the terminal once.
+    """
+    if passphrase_fd is not None:
+        return line_from(passphrase_fd)
+    if shared.no_input or not sys.stdin.isatty():
+        raise UsageError(
+            "nobody can be asked for a passphrase", hint="give it with --passphrase-fd N"
+        )
+    text = click.prompt(
+        "passphrase (leave it empty to have one made)",
+        hide_input=True,
+        confirmation_prompt="the same again",
+        err=True,
+        default="",
+        show_default=False,
+    )
+    if text:
+        return str(text).encode()
+    made = _ten_words()
+    click.echo(f"the passphrase is: {made}\nWrite it down; it is not shown again.", err=True)
+    return made.encode()
+
+
+def _ten_words() -> str:
+    """110 bits, as words of a list that was made for it (BIP-39)."""
+    import secrets  # noqa: PLC0415 - few runs make one
+
+    from mnemonic import Mnemonic  # noqa: PLC0415 - the same
+
+    words = Mnemonic("english").wordlist
+    return "-".join(secrets.choice(words) for _ in range(10))
+
+
+def _prompted(name: str) -> bytes:
+    text = click.prompt(f"passphrase of {safe(name)}", hide_input=True, err=True, default="")
+    return str(text).encode()
+
+
+def _once(ask: Callable[[str], bytes]) -> Callable[[str], bytes]:
+    """A descriptor gives its line once, whatever it is asked for."""
+    kept: list[bytes] = []
+
+    def again(name: str) -> bytes:
+        if not kept:
+            kept.append(ask(name))
+        return kept[0]
+
+    return again
+
+
+def vault_option(*, required: bool) -> Callable[[Any], Any]:
+    """Give a command --vault; what opens it comes with `key_options`."""
+    text = "Keep, encrypted, what unredact needs to give the originals back; -i is a file with its "
+    text += "key, 32 random bytes or more, else a passphrase is asked for."
+    if required:
+        text = "The vault that redact wrote; -i is the file with its key."
+    kind = click.Path(path_type=Path)
+    return click.option("--vault", type=kind, required=required, help=text)
+
+
+def secret(
+    shared: Common, vault: Path, identities: tuple[Path, ...], passphrase_fd: int | None
+) -> Secret:
+    """The secret of a vault, which is asked for twice where the vault is new."""
+    from sesstool.privacy.vault import Secret  # noqa: PLC0415 - few runs have one
+
+    if identities and passphrase_fd is not None:
+        raise UsageError("-i and --passphrase-fd contradict each other", hint="give one of them")
+    if len(identities) > 1:
+        raise UsageError("a vault has one key, and several are given", hint="give -i once")
+    if identities:
+        return Secret.key_file(identities[0])
+    if passphrase_fd is not None:
+        return Secret.passphrase(line_from(passphrase_fd))
     if shared.no_input or not sys.stdin.isatty():
         raise UsageError(
             "a vault needs a key, and nobody can be asked for a passphrase",
@@ -73,7 +229,8 @@ def secret(shared: Common, vault: Path, identity: Path | None, passphrase_fd: in
     return Secret.passphrase(text.encode())
 
 
-def _line(descriptor: int) -> bytes:
+def line_from(descriptor: int) -> bytes:
+    """The first line that an open descriptor gives. Raises UsageError."""
     data = b""
     try:
         while b"\n" not in data and len(data) <= _MOST:

@@ -7,7 +7,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sesstool import api
 from sesstool.cli.common import Common, out_stream
@@ -16,6 +16,9 @@ from sesstool.records.source import EditedSource
 from sesstool.report.base import count
 from sesstool.report.json import finding_json
 from sesstool.text import quoted, safe
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
 
 SCHEMA_VERSION = 1
 
@@ -111,9 +114,9 @@ def document(sessions: Sequence[dict[str, Any]]) -> None:
     out_stream().write(json.dumps(value, indent=2).encode() + b"\n")
 
 
-def unified(repair: api.Repair) -> None:
+def unified(repair: api.Repair, keys: Keys | None = None) -> None:
     """Print the change as a unified diff of lines; what a terminal would act on is made visible."""
-    with api.reopened(repair) as source:
+    with api.reopened(repair, keys) as source:
         edited = EditedSource(source, repair.outcome.edits)
         before = source.read(0, source.size).split(b"\n")
         after = edited.read(0, edited.size).split(b"\n")

@@ -13,10 +13,17 @@ import click
 from sesstool.api import redaction as api
 from sesstool.api.publishing import publish
 from sesstool.cli.common import Common, common, out_stream, worst
-from sesstool.cli.keys import secret, vault_options
+from sesstool.cli.keys import (
+    key_options,
+    keys_of,
+    recipient_options,
+    recipients_of,
+    secret,
+    vault_option,
+)
 from sesstool.cli.redacted import copied, poured_out, said, shown, something, verdict
 from sesstool.cli.spool import Spool
-from sesstool.cli.streams import found, piped
+from sesstool.cli.streams import encrypted, found, piped
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError, WriteError
 from sesstool.privacy import allow as allow_list
@@ -111,7 +118,9 @@ _FOR_PEOPLE = ("text", "concise")
     multiple=True,
     help="Write what was found, without values, to a .json or .html file; may be given twice.",
 )
-@vault_options(required=False)
+@key_options
+@vault_option(required=False)
+@recipient_options
 @click.option("--force", is_flag=True, help="Let -o and --report overwrite files.")
 @click.option("--ignore-live", is_flag=True, help="Write even while a writer has it open.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even where there is something to do.")
@@ -137,8 +146,10 @@ def command(
     unreadable: str,
     reports: tuple[Path, ...],
     vault: Path | None,
-    identity: Path | None,
+    identities: tuple[Path, ...],
     passphrase_fd: int | None,
+    recipients: tuple[str, ...],
+    recipient_files: tuple[Path, ...],
     force: bool,
     ignore_live: bool,
     exit_zero: bool,
@@ -175,21 +186,23 @@ def command(
         only_subject=only_subject,
         allow=_allowed(allow, secret_key) if allow else (),
     )
-    if vault is None and (identity is not None or passphrase_fd is not None):
-        raise UsageError(
-            "-i and --passphrase-fd open a vault, and none is given", hint="add --vault FILE"
-        )
+    whom = recipients_of(shared, recipients, recipient_files, needed=False)
+    keys = keys_of(shared, identities, passphrase_fd, whom)
     keep_in = None
     if vault is not None and (write or shared.output is not None):
         _refuse_shared(vault, shared, force=force)
         _refuse_nowhere(vault)
-        keep_in = (vault, secret(shared, vault, identity, passphrase_fd))
+        keep_in = (vault, secret(shared, vault, identities, passphrase_fd))
     if write and not yes:
         _ask(shared)
     codes = [0]
     targets = list(found(shared, paths or piped(), codes))
     if not targets:
         return worst(codes)
+    if vault is not None and any(map(encrypted, targets)):
+        raise UsageError(
+            "what is encrypted keeps its originals in no vault", hint="decrypt it, or leave --vault"
+        )
     poured = str(shared.output) == "-"
     heading = f"profile {chosen}: {_PROFILES[chosen]}"
     if poured:
@@ -208,6 +221,7 @@ def command(
             given=paths,
             keep=keep_in is not None,
             resume=state_folder() if write and not reports else None,
+            keys=keys,
         ) as redaction,
         _stopped(count(len(redaction.files), "file"), redaction.published),
     ):

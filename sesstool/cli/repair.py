@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sesstool import api
 from sesstool.cli.common import Codes, Common, common, out_stream, worst
+from sesstool.cli.keys import key_options, keys_of, recipient_options, recipients_of
 from sesstool.cli.preview import as_json, document, said, show, unified
 from sesstool.cli.streams import found, piped, settled, tell, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import NotASessionError, SesstoolError, UsageError
 from sesstool.findings import Severity
 from sesstool.text import quoted
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
 
 
 @click.command("repair")
@@ -37,6 +42,8 @@ from sesstool.text import quoted
 @click.option("--no-undo", is_flag=True, help="Keep nothing to undo the write with.")
 @click.option("--ignore-live", is_flag=True, help="Write even while a writer has it open.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even where there is something to do.")
+@key_options
+@recipient_options
 @format_option
 def command(
     shared: Common,
@@ -53,6 +60,10 @@ def command(
     no_undo: bool,
     ignore_live: bool,
     exit_zero: bool,
+    identities: tuple[Path, ...],
+    passphrase_fd: int | None,
+    recipients: tuple[str, ...],
+    recipient_files: tuple[Path, ...],
     format_name: str | None,
 ) -> int:
     """Preview the repair of sessions, or do it with --write.
@@ -63,6 +74,8 @@ def command(
     options = api.Options(drop_unanswered=unanswered == "drop", join_branches=join_branches)
     flags = frozenset({"--join-branches"} if join_branches else ())
     choice = api.Choice(unsafe=unsafe, flags=flags, select=select)
+    whom = recipients_of(shared, recipients, recipient_files, needed=False)
+    keys = keys_of(shared, identities, passphrase_fd, whom)
     codes, planned, told = [0], [], []
     targets = list(found(shared, paths or piped(), codes))
     for path in targets:
@@ -71,17 +84,26 @@ def command(
                 settled(shared, path, ignore_live=ignore_live)
             with watched(shared, path) as advance:
                 repair = api.repair(
-                    path, options, choice, format_name=format_name or "", progress=advance
+                    path,
+                    options,
+                    choice,
+                    format_name=format_name or "",
+                    progress=advance,
+                    keys=keys,
                 )
             if diff:
-                unified(repair)
+                unified(repair, keys)
             done: list[api.Applied] = []
             if shared.output is not None:
-                _copy(shared, repair, force=force, several=len(targets) > 1)
+                _copy(shared, repair, keys, force=force, several=len(targets) > 1)
             elif write and repair:
                 plan = api.plan_of([repair])
                 done = api.apply(
-                    plan, command="repair", ignore_live=ignore_live, keep_undo=not no_undo
+                    plan,
+                    command="repair",
+                    ignore_live=ignore_live,
+                    keep_undo=not no_undo,
+                    keys=keys,
                 )
             planned.append(repair)
             told.append(as_json(repair, done))
@@ -129,17 +151,17 @@ def _refuse(
         raise UsageError("standard input cannot be repaired in place", hint="use -o FILE")
 
 
-def _copy(shared: Common, repair: api.Repair, *, force: bool, several: bool) -> None:
+def _copy(shared: Common, repair: api.Repair, keys: Keys, *, force: bool, several: bool) -> None:
     """Write the repaired session to a new file, to a folder of them, or to stdout."""
     assert shared.output is not None
     if str(shared.output) == "-":
-        out_stream().writelines(api.repaired(repair))
+        out_stream().writelines(api.repaired(repair, keys))
         return
     target = shared.output
     if several or shared.to_folder:
         target.mkdir(parents=True, exist_ok=True)
         target = target / Path(repair.path).name
-    api.write_copy(repair, target, force=force)
+    api.write_copy(repair, target, force=force, keys=keys)
     said(shared, repair, written=True)
     shared.note(f"written: {target}")
 

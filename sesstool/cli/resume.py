@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
 
 from sesstool import api
 from sesstool.cli.common import Common, common
+from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import destination, single, watched
 from sesstool.cli.validate import format_option
 from sesstool.findings import Finding
@@ -21,15 +23,23 @@ from sesstool.text import quoted, safe
 @click.command("resume")
 @common("text", "json")
 @click.argument("path")
+@key_options
 @format_option
-def command(shared: Common, path: str, format_name: str | None) -> int:
+def command(
+    shared: Common,
+    path: str,
+    identities: tuple[Path, ...],
+    passphrase_fd: int | None,
+    format_name: str | None,
+) -> int:
     """Tell what a resume would send: N of M messages, the calls by state, and what is lost.
 
     Exit 1 where something is lost, or where the provider would refuse the next request.
     """
     found = single(path)
+    keys = keys_of(shared, identities, passphrase_fd)
     with watched(shared, found) as advance:
-        report = api.resume(found, format_name=format_name or "", progress=advance)
+        report = api.resume(found, format_name=format_name or "", progress=advance, keys=keys)
     text = _json(report) if shared.output_format == "json" else "\n".join(_lines(report)) + "\n"
     with destination(shared) as out:
         out.write(text.encode())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 
 from sesstool.cli.common import Common, common
+from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import destination, single
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
@@ -41,6 +43,8 @@ from sesstool.text import safe
 )
 @click.option("--raw", is_flag=True, help="Print the records' own bytes.")
 @click.option("--thinking", is_flag=True, help="Also print thinking.")
+@click.option("--header", is_flag=True, help="Of an encrypted file: what shows without a key.")
+@key_options
 @format_option
 def command(
     shared: Common,
@@ -49,15 +53,42 @@ def command(
     branch: str,
     raw: bool,
     thinking: bool,
+    header: bool,
+    identities: tuple[Path, ...],
+    passphrase_fd: int | None,
     format_name: str | None,
 ) -> int:
     """Print a session as plain text, in file order, for a terminal or a screen reader."""
     first, last = _range(records)
     found = single(path)
-    with open_source(found) as source, destination(shared) as out:
+    if header:
+        return _header(shared, found)
+    keys = keys_of(shared, identities, passphrase_fd)
+    with open_source(found, keys) as source, destination(shared) as out:
         for record, lines in _shown(source, format_name or "", branch, thinking=thinking):
             if first <= record.line <= last:
                 out.write(record.raw + b"\n" if raw else "".join(lines).encode())
+    return 0
+
+
+def _header(shared: Common, path: Path | str) -> int:
+    """Print what an encrypted file tells to everybody."""
+    from sesstool.api.sealing import facts_of  # noqa: PLC0415 - few runs ask for it
+
+    if not isinstance(path, Path):
+        raise UsageError("--header looks at a file", hint="give its path")
+    facts = facts_of(path)
+    kinds = zip(facts.kinds, facts.tags, strict=True)
+    whom = [f"  recipient  {safe(kind)}{f' (key {tag})' if tag else ''}" for kind, tag in kinds]
+    lines = [
+        f"{safe(str(path))}: age v1{', armored' if facts.armored else ''}",
+        *whom,
+        f"  header     {facts.header} bytes",
+        f"  session    {facts.size} bytes, by arithmetic: nothing here is authenticated",
+        f"  overhead   {facts.overhead} bytes",
+    ]
+    with destination(shared) as out:
+        out.write("".join(f"{line}\n" for line in lines).encode())
     return 0
 
 

@@ -59,6 +59,14 @@ def size_of(path: Path | str) -> int:
     return os.path.getsize(path) if os.path.isfile(path) else 0  # noqa: PTH113, PTH202 - Path may raise
 
 
+def encrypted(path: Path | str) -> bool:
+    """Whether a file is encrypted; one that cannot be read is not."""
+    try:
+        return isinstance(path, Path) and api.is_encrypted(path)
+    except SesstoolError:
+        return False
+
+
 @cache
 def lean_heap() -> None:
     """Have glibc give blocks over 1 MB back when they are freed.

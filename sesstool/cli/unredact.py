@@ -8,7 +8,7 @@ import click
 
 from sesstool.api import unredaction as api
 from sesstool.cli.common import Common, common, out_stream, worst
-from sesstool.cli.keys import secret, vault_options
+from sesstool.cli.keys import key_options, secret, vault_option
 from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UndoError, UsageError
 from sesstool.report.base import count
@@ -18,7 +18,8 @@ from sesstool.text import quoted, safe
 @click.command("unredact")
 @common("text")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@vault_options(required=True)
+@key_options
+@vault_option(required=True)
 @click.option("-w", "--write", is_flag=True, help="Do it; without this nothing is changed.")
 @click.option("--in-place", is_flag=True, help="With --write: replace the redacted files.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only preview, as without --write.")
@@ -34,7 +35,7 @@ def command(
     shared: Common,
     paths: tuple[str, ...],
     vault: Path,
-    identity: Path | None,
+    identities: tuple[Path, ...],
     passphrase_fd: int | None,
     write: bool,
     in_place: bool,
@@ -56,7 +57,7 @@ def command(
     _refuse(shared, paths, write=write, in_place=in_place, dry_run=dry_run)
     codes = [0]
     files = ready = 0
-    with api.open_vault(vault, secret(shared, vault, identity, passphrase_fd)) as opened:
+    with api.open_vault(vault, secret(shared, vault, identities, passphrase_fd)) as opened:
         if opened.damage:
             shared.note(
                 f"the vault is not whole: {opened.damage}; "
@@ -94,7 +95,7 @@ def command(
     done = "put back" if write or shared.output else "to put back"
     shared.note(f"{count(ready, 'original')} {done} of {count(files, 'file')}")
     if ready and not write and shared.output is None:
-        options = " ".join(quoted(part) for part in _again(paths, vault, identity, by_stand_in))
+        options = " ".join(quoted(part) for part in _again(paths, vault, identities, by_stand_in))
         shared.note(f"next: sesstool unredact -o FOLDER {options}")
         shared.note(f"next: sesstool unredact --write --in-place {options}")
         codes.append(0 if exit_zero else 1)
@@ -141,8 +142,8 @@ def _target(output: Path | None, file: api.Unredacted, *, several: bool) -> Path
 
 
 def _again(
-    paths: tuple[str, ...], vault: Path, identity: Path | None, by_stand_in: bool
+    paths: tuple[str, ...], vault: Path, identities: tuple[Path, ...], by_stand_in: bool
 ) -> list[str]:
     """The arguments of the next command."""
-    key = ["-i", str(identity)] if identity else []
+    key = [word for path in identities for word in ("-i", str(path))]
     return ["--vault", str(vault), *key, *(["--by-stand-in"] if by_stand_in else []), *paths]

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sesstool import api
 from sesstool.checks.engine import RULES, Progress
 from sesstool.cli.common import Codes, Common, common, worst
+from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.snippets import snippets
-from sesstool.cli.streams import destination, found, piped, size_of, tell, watched
+from sesstool.cli.streams import destination, encrypted, found, piped, size_of, tell, watched
 from sesstool.cli.workers import spread, worthwhile
 from sesstool.errors import NotASessionError, SesstoolError
 from sesstool.findings import FileReport, Severity
@@ -23,6 +25,9 @@ from sesstool.formats.schemas import RecordValidator
 from sesstool.report import REPORTERS
 from sesstool.report.base import Output, Totals
 from sesstool.report.base import statistics as rule_counts
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
 
 _FAILING = {
     "error": (Severity.ERROR,),
@@ -61,6 +66,7 @@ def format_option(function: Callable[..., int]) -> Callable[..., int]:
 )
 @click.option("--thorough", is_flag=True, help="Also run the checks that cost much.")
 @click.option("--statistics", is_flag=True, help="Count the findings by rule.")
+@key_options
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even where there are findings.")
 @click.option("--show-text", is_flag=True, help="Show session text in snippets.")
 def command(
@@ -74,6 +80,8 @@ def command(
     jobs: int | None,
     thorough: bool,
     statistics: bool,
+    identities: tuple[Path, ...],
+    passphrase_fd: int | None,
     exit_zero: bool,
     show_text: bool,
 ) -> int:
@@ -91,11 +99,12 @@ def command(
         format_name=format_name or "",
         schema=schema,
     )
+    keys = keys_of(shared, identities, passphrase_fd)
     totals, codes = Totals(), [0]
     with destination(shared) as out:
         output = Output(out, shared.note, RULES, shared.colored(sys.stdout), show_text=show_text)
         reporter = REPORTERS[shared.output_format](output)
-        for path, report in _reports(shared, judge, list(found(shared, names, codes)), jobs):
+        for path, report in _reports(shared, judge, list(found(shared, names, codes)), jobs, keys):
             if isinstance(report, NotASessionError) and str(path) not in names:
                 shared.note(f"skipped: {report.message}")
                 continue
@@ -104,7 +113,7 @@ def command(
                 continue
             shown = _wanted(report, select, ignore)
             totals.add(shown)
-            with snippets(path) as snippet:
+            with snippets(path, keys) as snippet:
                 reporter.file(shown, snippet)
             if not exit_zero and any(shown.count(s) for s in _FAILING[fail_on]):
                 codes.append(1)
@@ -118,11 +127,17 @@ def command(
 
 
 def _reports(
-    shared: Common, judge: partial[_Judged], paths: list[Path | str], jobs: int | None
+    shared: Common,
+    judge: partial[_Judged],
+    paths: list[Path | str],
+    jobs: int | None,
+    keys: Keys,
 ) -> Iterator[tuple[Path | str, _Judged]]:
     """Each path with what the rules say of it, or the error that it meets."""
     jobs = jobs or worthwhile(paths)
-    if jobs > 1 and len(paths) > 1:
+    judge = partial(judge, keys=keys)
+    # Only this process can ask for a passphrase.
+    if jobs > 1 and len(paths) > 1 and not any(map(encrypted, paths)):
         with shared.progress(sum(map(size_of, paths)), f"{len(paths)} files") as bar:
             for path, report in spread(judge, paths, jobs):
                 bar.advance(report.size if isinstance(report, FileReport) else 0)
@@ -140,6 +155,7 @@ def _judge(
     options: api.Options,
     format_name: str,
     schema: Path | None,
+    keys: Keys,
     progress: Progress | None = None,
 ) -> _Judged:
     try:
@@ -149,6 +165,7 @@ def _judge(
             format_name=format_name,
             schema=_own(schema) if schema else None,
             progress=progress,
+            keys=keys,
         )
     except SesstoolError as error:
         return error

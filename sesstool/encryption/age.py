@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 from sesstool.encryption import armor as armored_text
@@ -31,19 +31,49 @@ def is_age(head: bytes) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _FileKey:
+    """The key of one file itself, with which its writer can read it back."""
+
+    key: bytes = field(repr=False)
+    kind = "file key"
+
+    def unwrap(self, stanzas: Sequence[headers.Stanza]) -> bytes:  # noqa: ARG002 - of no stanza
+        """See `Identity`."""
+        return self.key
+
+    def recipient(self) -> None:
+        """See `Identity`."""
+
+
+class Sealer:
+    """Makes one age file, for any one of some recipients to open.
+
+    Of the same bytes it makes the same file each time, so that what was written can be compared;
+    no two different texts may be given to one. `identity` opens what it makes.
+    """
+
+    def __init__(self, recipients: Sequence[Recipient], *, armor: bool = False) -> None:
+        """Draw the key. Raises UsageError for recipients that cannot be had together."""
+        _check_together(recipients)
+        key = secrets.token_bytes(FILE_KEY)
+        self.identity: Identity = _FileKey(key)
+        self._key = key
+        self._nonce = secrets.token_bytes(payload.NONCE)
+        self._header = headers.make([recipient.wrap(key) for recipient in recipients], key)
+        self._armor = armor
+
+    def seal(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The age file of some bytes, about a MiB at a time."""
+        binary = chain([self._header], payload.seal(chunks, self._key, self._nonce))
+        return armored_text.armor(binary) if self._armor else binary
+
+
 def encrypt(
     chunks: Iterable[bytes], recipients: Sequence[Recipient], *, armor: bool = False
 ) -> Iterator[bytes]:
-    """The age file of some bytes, about a MiB at a time, for any one of the recipients to open.
-
-    Raises UsageError, before anything is read, for recipients that cannot be had together.
-    """
-    _check_together(recipients)
-    file_key = secrets.token_bytes(FILE_KEY)
-    header = headers.make([recipient.wrap(file_key) for recipient in recipients], file_key)
-    sealed = payload.seal(chunks, file_key, secrets.token_bytes(payload.NONCE))
-    binary = chain([header], sealed)
-    return armored_text.armor(binary) if armor else binary
+    """The age file of some bytes. Raises UsageError as `Sealer`, before anything is read."""
+    return Sealer(recipients, armor=armor).seal(chunks)
 
 
 def decrypt(chunks: Iterable[bytes], identities: Sequence[Identity]) -> Iterator[bytes]:
@@ -55,7 +85,7 @@ def decrypt(chunks: Iterable[bytes], identities: Sequence[Identity]) -> Iterator
     """
     binary = _binary(chunks)
     header, rest = headers.read(binary)
-    file_key = header.open(identities)
+    file_key, _ = header.open(identities)
     while len(rest) < payload.NONCE and (piece := next(binary, None)) is not None:
         rest += piece
     nonce = rest[: payload.NONCE]
@@ -67,11 +97,14 @@ class Opened:
     """An age file whose plain text is read by position. Use `open_at` to get one.
 
     `size` counts the bytes of the plain text. The end of the file was authenticated, all else
-    is when it is read.
+    is when it is read. `identity` is the one that opened it.
     """
 
-    def __init__(self, read: Read, start: int, size: int, opener: payload.Opener) -> None:
+    def __init__(
+        self, read: Read, start: int, size: int, opener: payload.Opener, identity: Identity
+    ) -> None:
         """Verify the last of the chunks, which are the bytes [start, size) of the file."""
+        self.identity = identity
         self._read = read
         self._start = start
         self._opener = opener
@@ -112,11 +145,26 @@ def open_at(read: Read, size: int, identities: Sequence[Identity]) -> Opened:
     """
     read, size, _ = _view(read, size)
     header, _ = headers.read(_pieces(read, size))
-    file_key = header.open(identities)
+    file_key, identity = header.open(identities)
     start = header.size + payload.NONCE
     nonce = read(header.size, start)
     _check_nonce(nonce)
-    return Opened(read, start, size, payload.Opener(file_key, nonce))
+    return Opened(read, start, size, payload.Opener(file_key, nonce), identity)
+
+
+def opener(read: Read, size: int, identities: Sequence[Identity]) -> Identity:
+    """The identity that opens the header of an age file, whatever its payload is.
+
+    Raises NoMatchError, HeaderError and ArmorError.
+    """
+    read, size, _ = _view(read, size)
+    return headers.read(_pieces(read, size))[0].open(identities)[1]
+
+
+def kinds_of(read: Read, size: int) -> tuple[str, ...]:
+    """The kinds of the recipients of an age file. Raises HeaderError and ArmorError."""
+    read, size, _ = _view(read, size)
+    return tuple(stanza.kind for stanza in headers.read(_pieces(read, size))[0].stanzas)
 
 
 @dataclass(frozen=True, slots=True)

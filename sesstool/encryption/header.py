@@ -92,7 +92,7 @@ class Identity(Protocol):
         ...
 
     def recipient(self) -> Recipient | None:
-        """The recipient that this identity belongs to; None for a passphrase."""
+        """The recipient that this identity belongs to, None where there is none."""
         ...
 
 
@@ -108,14 +108,17 @@ class Header(NamedTuple):
         """Bytes of the header."""
         return len(self.signed) - len(b"---") + _MAC_LINE
 
-    def open(self, identities: Sequence[Identity]) -> bytes:
-        """The file key. Raises NoMatchError, HeaderError and HeaderMacError."""
+    def open(self, identities: Sequence[Identity]) -> tuple[bytes, Identity]:
+        """The file key, and the identity that has it.
+
+        Raises NoMatchError, HeaderError and HeaderMacError.
+        """
         for identity in identities:
             file_key = identity.unwrap(self.stanzas)
             if file_key is not None:
                 if not hmac.compare_digest(_mac(file_key, self.signed), self.mac):
                     raise HeaderMacError("the header was changed after it was written", _DAMAGED)
-                return file_key
+                return file_key, identity
         kinds = {stanza.kind for stanza in self.stanzas}
         if kinds == {"scrypt"}:
             if any(identity.kind == "scrypt" for identity in identities):

@@ -7,14 +7,17 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from sesstool.encryption.age import Opened, Read, Sealer, facts, open_at
+from sesstool.encryption import oskeyring
+from sesstool.encryption.age import Opened, Read, Sealer, kinds_of, open_at, opener
 from sesstool.encryption.header import Identity, Recipient
-from sesstool.encryption.keys import passphrase_identity, read_identities
-
-from sesstool.errors import NoMatchError, UsageError
+from sesstool.encryption.keys import parse_identities, passphrase_identity
+from sesstool.errors import InputError, NoMatchError, UsageError
 
 Ask = Callable[[str], bytes]
 """Asks for the passphrase of what it is told the name of."""
+
+
+_MOST = 1 << 20
 
 
 class Keys:
@@ -52,22 +55,27 @@ class Keys:
 
     def open(self, read: Read, size: int, name: str) -> tuple[Opened, Seal]:
         """Open an age file. Raises AuthError, and what `identities` does; `name` is for prompts."""
-        kinds = facts(read, size).kinds
-        identities = self._for(kinds, name)
+        kinds = kinds_of(read, size)
+        text = open_at(read, size, self._for(kinds, name))
+        return text, Seal(kinds, text.identity, self._recipients)
+
+    def opener(self, read: Read, size: int, name: str) -> Identity:
+        """The identity that opens the header of a file, whatever its payload is. See `open`."""
+        return opener(read, size, self._for(kinds_of(read, size), name))
+
+    def _for(self, kinds: tuple[str, ...], name: str) -> Sequence[Identity]:
+        identities: Sequence[Identity] = self.identities
+        if kinds == ("scrypt",):
+            if self._passphrase is None and self._ask is not None:
+                self._passphrase = passphrase_identity(self._ask(name))
+            some = (self._passphrase, *self._given)
+            identities = [one for one in some if one and one.kind == "scrypt"]
         if not identities:
             raise NoMatchError(
                 f"it is encrypted ({', '.join(dict.fromkeys(kinds))}), and no key is given",
                 hint="give --passphrase-fd N" if "scrypt" in kinds else "name the key: -i FILE",
             )
-        text = open_at(read, size, identities)
-        return text, Seal(kinds, text.identity, self._recipients)
-
-    def _for(self, kinds: tuple[str, ...], name: str) -> Sequence[Identity]:
-        if kinds != ("scrypt",):
-            return self.identities
-        if self._passphrase is None and self._ask is not None:
-            self._passphrase = passphrase_identity(self._ask(name))
-        return [one for one in (self._passphrase, *self._given) if one and one.kind == "scrypt"]
+        return identities
 
 
 class Seal:
@@ -100,6 +108,28 @@ class Seal:
             "written again, it would be lost to the others",
             hint="name all of them with -r or -R, or decrypt it first",
         )
+
+
+def read_identities(path: Path, ask: Ask | None) -> list[Identity]:
+    """The identities in a file. Raises InputError, and as `parse_identities` does."""
+    return parse_identities(read_key_file(path), str(path), ask)
+
+
+def read_key_file(path: Path) -> bytes:
+    """The bytes of a file with keys, or those in the system's keyring. Raises InputError."""
+    if name := oskeyring.name_of(str(path)):
+        return oskeyring.load(name)
+    try:
+        with path.open("rb") as handle:
+            data = handle.read(_MOST + 1)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(
+            f"cannot read the keys in {path}: {reason}", hint="check the path, and who may read it"
+        ) from error
+    if len(data) > _MOST:
+        raise InputError(f"{path} is too large to hold keys", hint="name the file with the key")
+    return data
 
 
 NO_KEYS = Keys()

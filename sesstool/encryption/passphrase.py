@@ -47,8 +47,9 @@ class PassphraseIdentity:
     secret: bytes = field(repr=False)
     kind = _KIND
 
-    def recipient(self) -> None:
+    def recipient(self) -> PassphraseRecipient:
         """See `Identity`."""
+        return PassphraseRecipient(self.secret)
 
     def unwrap(self, stanzas: Sequence[Stanza]) -> bytes | None:
         """See `Identity`; that the stanza stands alone, the header has seen to."""

@@ -27,6 +27,7 @@ from sesstool.formats.base import (
     Question,
     Score,
     Tracker,
+    beside,
     blocks,
     fields_of,
     mapping,
@@ -81,7 +82,7 @@ class AstorLM(Format):
         ours = share(values, (_is_message(v) for v in values))
         if not any(_has_blocks(v) for v in values):
             return Score(0, "no message is made of blocks")
-        if path is not None and _side_file(path).is_file():
+        if path is not None and beside(_side_file(path)):
             return Score(ours, f"{ours} % of the records are messages, and a side file is there")
         if not any("id" in v for v in values if _is_message(v)):
             return Score(0, "the messages have no ids, and there is no side file")
@@ -130,16 +131,15 @@ class AstorLM(Format):
         """See `Format.session_id`."""
         return path.name.rpartition(_SUFFIX)[0]
 
-    def find(self, prefix: str) -> Iterable[Path]:
+    def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`: no folder is known, so those of the folder that the user stands in."""
-        for path in Path().glob(f"{escape(prefix)}*{_SUFFIX}"):
-            if _side_file(path).is_file():
+        for path in Path().glob(f"{escape(prefix)}*{_SUFFIX}{ending}"):
+            if beside(_side_file(path)):
                 yield path
 
     def parts(self, path: Path) -> Iterable[Path]:
         """See `Format.parts`."""
-        side = _side_file(path)
-        if side.is_file():
+        if side := beside(_side_file(path)):
             yield side
 
     def empty_is_sound(self, path: Path) -> bool:
@@ -185,10 +185,13 @@ class _Tracker(Tracker):
         file, name = _side_file(self._path), self._path.name.rpartition(_SUFFIX)[0]
         minimal = json.dumps({"id": name}, ensure_ascii=False)
         title = f"write {minimal} into {file.name}, which is the least that astorLM reads"
-        if not file.is_file():
+        there = beside(file)
+        if there is None:
             message = f"there is no {file.name} beside it: astorLM knows no such session"
             yield Fault("missing-side-file", whole, message, title, severity="warning")
             return
+        if there != file:
+            return  # it is encrypted
         side = _side(self._path)
         if type(side) is not dict:
             message = f"{file.name} is no JSON object: astorLM knows no such session"

@@ -14,7 +14,7 @@ from sesstool.formats.events import Meaning
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.heal import Kind, decode
 from sesstool.records.recover import Record
-from sesstool.records.source import Source
+from sesstool.records.source import SEALED, Source
 
 
 class Place(NamedTuple):
@@ -289,8 +289,11 @@ class Format(ABC):
         """The session id that the file's name tells, or ""."""
         return ""
 
-    def find(self, prefix: str) -> Iterable[Path]:
-        """The session files in the agent's home whose id begins so."""
+    def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
+        """The session files in the agent's home whose id begins so.
+
+        `ending` is what follows their usual names, as those of encrypted files have it.
+        """
         return ()
 
     def dependents(self, path: Path) -> Iterable[Dependent]:
@@ -327,6 +330,12 @@ class Format(ABC):
     def empty_is_sound(self, path: Path) -> bool:
         """Whether the agent itself leaves files of this name empty."""
         return False
+
+
+def beside(path: Path) -> Path | None:
+    """A file that belongs to a session, or its encrypted twin; None where neither is there."""
+    twin = path.with_name(path.name + SEALED)
+    return next((one for one in (path, twin) if one.is_file()), None)
 
 
 def present(home: Path, names: Mapping[str, str]) -> Iterator[SideFile]:

@@ -26,6 +26,7 @@ from sesstool.formats.base import (
     Score,
     SideFile,
     Tracker,
+    beside,
     blocks,
     fields_of,
     mapping,
@@ -232,10 +233,10 @@ class ClaudeCode(Format):
         """See `Format.session_id`."""
         return path.stem if _UUID_NAME.fullmatch(path.name) else ""
 
-    def find(self, prefix: str) -> Iterable[Path]:
+    def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`."""
         home = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
-        return home.glob(f"projects/*/{escape(prefix)}*.jsonl")
+        return home.glob(f"projects/*/{escape(prefix)}*.jsonl{ending}")
 
     def drawn(self, path: Path) -> Iterable[SideFile]:
         """See `Format.drawn`."""
@@ -272,7 +273,7 @@ class ClaudeCode(Format):
             yield index
         if home is not None and name:
             yield from sorted(p for p in (home / "file-history" / name).rglob("*") if p.is_file())
-            yield from sorted((home / "todos").glob(f"{escape(name)}*.json"))
+            yield from sorted((home / "todos").glob(f"{escape(name)}*.json*"))
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""
@@ -375,7 +376,7 @@ class _Tracker(Tracker):
         found = _KEPT_OUTPUT.match(content)
         if found and self._path is not None:
             name = found.group(1)
-            if not (self._path.with_suffix("") / "tool-results" / name).exists():
+            if not beside(self._path.with_suffix("") / "tool-results" / name):
                 self._outputs.setdefault(name, _place(record))
 
     def faults(self, source: Source) -> Iterable[Fault]:
@@ -398,7 +399,7 @@ class _Tracker(Tracker):
         path = self._path
         if path is not None and path.parent.name == "subagents":
             described = path.with_suffix(".meta.json")
-            if not described.exists():
+            if not beside(described):
                 message = f"{described.name}, which tells the subagent's kind, is not beside it"
                 yield Fault("missing-side-file", place, message)
 

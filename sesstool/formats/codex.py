@@ -196,10 +196,10 @@ class Codex(Format):
         found = _FILE_ID.match(path.name)
         return found.group(1) if found else ""
 
-    def find(self, prefix: str) -> Iterable[Path]:
+    def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`."""
         home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-        return home.glob(f"*sessions/**/rollout-*{escape(prefix)}*.jsonl*")
+        return home.glob(f"*sessions/**/rollout-*{escape(prefix)}*.jsonl*{ending}")
 
     def dependents(self, path: Path) -> Iterable[Dependent]:
         """See `Format.dependents`: a paginated fork names a byte offset of its parent."""

@@ -149,9 +149,9 @@ class MyCodeAgent(Format):
         found = _NAME.match(path.name)
         return found.group(1) if found else ""
 
-    def find(self, prefix: str) -> Iterable[Path]:
+    def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`: those of the project that the user stands in."""
-        return Path("memory/transcripts").glob(f"transcript-{escape(prefix)}*.jsonl")
+        return Path("memory/transcripts").glob(f"transcript-{escape(prefix)}*.jsonl{ending}")
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""

@@ -209,12 +209,12 @@ class Pi(Format):
         found = _FILE_ID.fullmatch(path.name)
         return found.group(1) if found else ""
 
-    def find(self, prefix: str) -> Iterable[Path]:
+    def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`."""
         home, name = Path.home(), escape(prefix)
         agent = Path(os.environ.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent")
-        yield from agent.glob(f"sessions/*/*_{name}*.jsonl")
-        yield from (home / ".openclaw").glob(f"agents/*/sessions/{name}*.jsonl")
+        yield from agent.glob(f"sessions/*/*_{name}*.jsonl{ending}")
+        yield from (home / ".openclaw").glob(f"agents/*/sessions/{name}*.jsonl{ending}")
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""

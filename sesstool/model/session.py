@@ -25,7 +25,7 @@ from sesstool.model.pairing import Pairing
 from sesstool.model.strict import StrictGraph
 from sesstool.records.heal import decode, heal
 from sesstool.records.recover import Record, records, utf16
-from sesstool.records.source import Source
+from sesstool.records.source import Source, plain_path
 
 
 class Session:
@@ -41,7 +41,8 @@ class Session:
         self.format = form
         self.reason = reason
         self.records = 0
-        self.id = form.session_id(source.path) if source.path else ""
+        path = plain_path(source.path) if source.path else None
+        self.id = form.session_id(path) if path else ""
         self.cwd = self.version = self.model = ""
         self.first_time = self.last_time = ""
         self.last_message = -1
@@ -49,7 +50,7 @@ class Session:
         if form.linked:
             self.graph = StrictGraph() if form.strict_path else Graph()
         self.pairing = Pairing(form.pairing, once=form.once)
-        self.tracker = form.tracker(source.path)
+        self.tracker = form.tracker(path)
         self._linear = _Linear()
         self._leaf: str | None = None
         self._leaf_row = -1
@@ -223,7 +224,7 @@ def open_session(source: Source, format_name: str = "") -> Session:
     if format_name:
         form, reason = by_name(format_name), "named by the user"
     else:
-        form, reason = detect(values, source.path, source.name)
+        form, reason = detect(values, plain_path(source.path) if source.path else None, source.name)
     return Session(source, form.fitting(values), reason)
 
 

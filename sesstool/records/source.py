@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sesstool.encryption.keyring import Seal
 
 CHUNK = 1 << 18
+SEALED = ".age"
+"""How the names of encrypted files end."""
 STANDARD_INPUT = "standard input"
 """The name of the source that "-" opens."""
 ROOMIER = "set TMPDIR to a folder on a disk with more room"
@@ -218,6 +220,11 @@ class Continued:
     def __exit__(self, *_: object) -> None:
         """Close what it took over."""
         self.close()
+
+
+def plain_path(path: Path) -> Path:
+    """The name that a file has, or had, when it is not encrypted."""
+    return path.with_suffix("") if path.suffix == SEALED else path
 
 
 def fingerprint(path: Path) -> Fingerprint:

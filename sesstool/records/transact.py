@@ -6,9 +6,6 @@ Each runs under a lock that lies in the state folder, so nothing is left beside 
 from __future__ import annotations
 
 import hashlib
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sesstool.audit import log
-from sesstool.errors import LiveSessionError, StalePlanError, UndoError, WriteError
+from sesstool.errors import StalePlanError, UndoError, WriteError
 from sesstool.records import undo as journal
 from sesstool.records.edits import EditSet
-from sesstool.records.live import find_writer
+from sesstool.records.guard import WriterCheck, locked, refuse_live, uninterrupted
 from sesstool.records.opening import open_source, packed
 from sesstool.records.plan import FilePlan
 from sesstool.records.settle import APPEND_LIMIT, broken_off, note, recover
@@ -31,15 +28,10 @@ from sesstool.records.source import (
     fingerprint,
 )
 from sesstool.records.undo import Entry, Span, State, digest, open_raw, read_range
-from sesstool.records.write import edit_in_place, make_folder, real_path, replace, unchanged
+from sesstool.records.write import edit_in_place, real_path, replace, unchanged
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
-
-WriterCheck = Callable[[Path], str | None]
-"""An agent's own way to know who writes a session: a description, or None."""
-
-_WAIT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +90,7 @@ def apply_file(
         return Applied(path, "", plan.before.size, plan.before.size, 0, in_place=False)
     with locked(state, path):
         if not ignore_live:
-            _refuse_live(path, recent_seconds, writer)
+            refuse_live(path, recent_seconds, writer)
         recover(state, path)
         now = fingerprint(path)
         if now.sha256 != plan.before.sha256:
@@ -106,7 +98,7 @@ def apply_file(
                 f"{path} has changed since the plan was made", hint="make the plan again"
             )
         log.ready(state)
-        with open_source(path, keys) as source, _uninterrupted():
+        with open_source(path, keys) as source, uninterrupted():
             spans = _spans(plan, source)
             result = _planned(plan, source, now, spans, keep_undo=keep_undo)
             entry = None
@@ -153,21 +145,23 @@ def rewrite_file(
     mtime: int | None = None,
     forget: bool = True,
     shown: log.Shown | None = None,
+    verify: Callable[[Path], None] | None = None,
 ) -> Applied:
     """Put these bytes, as they are to be on disk, in the place of a file, and keep nothing.
 
     Mode and mtime stay where none are given. With `forget` the undo entries of the file go with
-    what it held, since they hold it too. See `apply_file`.
+    what it held, since they hold it too. `verify` looks at the new file before it takes the place,
+    and raises to stop it. See `apply_file`.
     """
     path = real_path(path)
     with locked(state, path):
         if not ignore_live:
-            _refuse_live(path, recent_seconds, writer)
+            refuse_live(path, recent_seconds, writer)
         recover(state, path)
         if fingerprint(path).sha256 != before.sha256:
             raise StalePlanError(f"{path} has changed since it was read", hint="run it again")
         log.ready(state)
-        with _uninterrupted():
+        with uninterrupted():
             size, sha256 = 0, hashlib.sha256()
 
             def counted() -> Iterator[bytes]:
@@ -184,6 +178,7 @@ def rewrite_file(
                 mode=before.mode if mode is None else mode,
                 mtime=before.mtime if mtime is None else mtime,
                 expect=check,
+                verify=verify,
             )
             with _told(path):
                 for entry in journal.entries(state, path) if forget else ():
@@ -223,8 +218,8 @@ def settled(
         return []
     with locked(state, path):
         if not ignore_live:
-            _refuse_live(path, recent_seconds, writer)
-        with _uninterrupted():
+            refuse_live(path, recent_seconds, writer)
+        with uninterrupted():
             return recover(state, path)
 
 
@@ -246,7 +241,7 @@ def undo(
     path = entry.path
     with locked(state, path):
         if not ignore_live:
-            _refuse_live(path, recent_seconds, writer)
+            refuse_live(path, recent_seconds, writer)
         ended = {one.id: one for one in recover(state, path)}
         entry = ended.get(entry.id) or journal.find(state, entry.id)
         if entry.closed:
@@ -261,7 +256,7 @@ def undo(
         log.ready(state)
         # An encrypted file is put back whole, which needs no key.
         opened = open_raw(path) if entry.codec else open_source(path)
-        with opened as source, _uninterrupted():
+        with opened as source, uninterrupted():
             result = _put_back(entry, source, now)
             entry = journal.finish(entry, State.UNDOING)
             with _forgotten(entry, now):
@@ -295,63 +290,6 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except WriteError as error:
         raise WriteError(f"{path} was changed, but {error.message}", hint=error.hint) from error
-
-
-@contextmanager
-def locked(state: Path, path: Path) -> Iterator[None]:
-    """Keep other runs of sesstool from changing the file. Raises WriteError."""
-    from filelock import FileLock, Timeout  # noqa: PLC0415 - 5 MB, and reading needs no lock
-
-    key = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
-    try:
-        make_folder(state / "locks")
-        lock = FileLock(state / "locks" / key, timeout=_WAIT, mode=0o600)
-        lock.acquire()
-    except Timeout as error:
-        raise WriteError(
-            f"another sesstool is changing {path}", hint="wait for it to end, and run it again"
-        ) from error
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise WriteError(
-            f"cannot lock {path} in the state folder {state}: {reason}",
-            hint="set XDG_STATE_HOME to a folder that can be written",
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let a signal to stop wait until the bytes, the journal and the log say the same."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals come to the main thread only
-        return
-    came: list[int] = []
-    before = {
-        number: signal.signal(number, lambda n, _: came.append(n))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
-        for late in came:
-            signal.raise_signal(late)
-
-
-def _refuse_live(path: Path, recent_seconds: float | None, writer: WriterCheck | None) -> None:
-    found = find_writer(path, recent_seconds=recent_seconds)
-    description = found.description if found else writer and writer(path)
-    if description:
-        raise LiveSessionError(
-            f"{path} is in use: {description}",
-            hint="close the agent first; with --ignore-live the file is written all the same, "
-            "and what the agent writes in the meantime may be lost",
-        )
 
 
 def _spans(plan: FilePlan, source: FileSource) -> list[Span]:

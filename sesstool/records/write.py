@@ -33,15 +33,21 @@ _HINTS = {
 
 
 def replace(
-    path: Path, chunks: Iterable[bytes], *, mode: int, mtime: int, expect: Callable[[], None]
+    path: Path,
+    chunks: Iterable[bytes],
+    *,
+    mode: int,
+    mtime: int,
+    expect: Callable[[], None],
+    verify: Callable[[Path], None] | None = None,
 ) -> None:
     """Put a new file with these bytes in the place of `path`.
 
     The new file has the permission bits `mode`, the time `mtime` in nanoseconds, and the
-    owner and extended attributes of the old one. `expect` is called right before the change
-    and raises to stop it. A symbolic link stays and its target is changed. The caller holds
-    the lock of `path`, and has it not open once the chunks came to their end. Raises
-    WriteError, which leaves the file as it was.
+    owner and extended attributes of the old one. `verify` looks at it before the change, and
+    `expect` is called right before; both raise to stop it. A symbolic link stays and its
+    target is changed. The caller holds the lock of `path`, and has it not open once the chunks
+    came to their end. Raises WriteError, which leaves the file as it was.
     """
     path = real_path(path)
     made = temporary(path)
@@ -66,12 +72,14 @@ def replace(
             os.utime(made, ns=(now.st_atime_ns, mtime))
             # Without it a power cut after the rename can leave an empty file.
             os.fsync(handle.fileno())
+        if verify is not None:
+            verify(made)
         _exchange(made, path, expect)
     except OSError as error:
         raise _unchanged(path, error) from error
     finally:
         _discard(made)
-        _discard(_old(path))
+        _discard(retired(path))
     _confirm(path)
 
 
@@ -175,7 +183,7 @@ def temporaries(folder: Path) -> list[Path]:
 
 def leftovers(path: Path) -> list[Path]:
     """What a killed `replace` of this path left."""
-    return [left for left in (temporary(path), _old(path)) if os.path.lexists(left)]
+    return [left for left in (temporary(path), retired(path)) if os.path.lexists(left)]
 
 
 def unchanged(path: Path, then: Fingerprint) -> Callable[[], None]:
@@ -234,7 +242,7 @@ def temporary(path: Path) -> Path:
     return path.with_name(_PREFIX + key)
 
 
-def _old(path: Path) -> Path:
+def retired(path: Path) -> Path:
     """The second name that the old file has while the new one takes its place."""
     return temporary(path).with_suffix(".old")
 
@@ -245,7 +253,7 @@ def remove(path: Path, expect: Callable[[], None]) -> None:
     `expect` is called right before, and raises to stop it. The caller holds the lock of `path`, and
     has it not open. Raises WriteError; the file is then as before.
     """
-    old = _old(path)
+    old = retired(path)
     try:
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -272,7 +280,7 @@ def _exchange(made: Path, path: Path, expect: Callable[[], None]) -> None:
     Who opened the old file goes on writing to it, and nobody would see that any more. So
     openers are held off meanwhile; where one came, the old file gets its name back.
     """
-    old = _old(path)
+    old = retired(path)
     descriptor = os.open(path, os.O_RDONLY)
     try:
         with openers_held_off(descriptor) as somebody_waits:

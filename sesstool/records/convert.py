@@ -1,0 +1,273 @@
+"""Put files in the place of others under other names, a group at once: encrypt and decrypt.
+
+All new files are whole and on disk before the first old one goes. What is under way stands in a
+journal in the state folder, by which the next run takes back what a crash broke off before that
+point, and ends what it broke off behind it. The journal holds names and hashes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sesstool.audit import log
+from sesstool.errors import StalePlanError, WriteError
+from sesstool.records import undo
+from sesstool.records.draft import Draft
+from sesstool.records.guard import WriterCheck, locked, refuse_live, uninterrupted
+from sesstool.records.settle import recover
+from sesstool.records.source import FileSource, Fingerprint, fingerprint
+from sesstool.records.undo import open_raw
+from sesstool.records.write import (
+    cannot_write,
+    create,
+    make_folder,
+    real_path,
+    remove,
+    retired,
+    sweep,
+    sync_folder,
+    unchanged,
+)
+
+_FOLDER = "conversions"
+
+Make = Callable[[FileSource, Draft], None]
+"""Writes what comes of an open file into a draft, and verifies it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One file of a group. `before` is what it was; `sha256` that of what came of it."""
+
+    source: Path
+    target: Path
+    before: Fingerprint
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A group whose conversion was broken off. `done` says that it was brought to its end."""
+
+    command: str
+    items: tuple[Item, ...]
+    done: bool
+
+
+def convert(
+    pairs: Sequence[tuple[Path, Path]],
+    make: Make,
+    *,
+    state: Path,
+    command: str,
+    keep: bool,
+    force: bool,
+    ignore_live: bool,
+    recent: Callable[[Path], float | None],
+    writer: WriterCheck,
+) -> list[Item]:
+    """Make of each first path the second one; the first ones then go, unless `keep`.
+
+    The new files have the time of the old ones, and their mode less what others may do. With the
+    old files go their undo entries. `force` replaces a second path that exists. A signal to stop
+    waits until the group is through, once its first new file has its name. Raises InputError,
+    LiveSessionError, StalePlanError and WriteError; the old files are then as before.
+    """
+    named = [(real_path(source), real_path(target)) for source, target in pairs]
+    with ExitStack() as stack:
+        for path in sorted({path for pair in named for path in pair}):
+            stack.enter_context(locked(state, path))
+        for source, target in named:
+            _settle(state, source)
+            sweep(target)
+            if not ignore_live and not keep:
+                refuse_live(source, recent(source), writer)
+            recover(state, source)
+            if target.exists() and not force:
+                raise _exists(target)
+        log.ready(state)
+        drafts = [(stack.enter_context(Draft(target)), source) for source, target in named]
+        items = [_made(source, draft, make) for draft, source in drafts]
+        with uninterrupted():
+            if keep:
+                _publish(drafts, items, force=force)
+            else:
+                journal = _Journal(state, command, tuple(items))
+                journal.save()
+                try:
+                    _publish(drafts, items, force=force)
+                except BaseException:
+                    journal.take_back()
+                    raise
+                journal = replace(journal, made=True)
+                journal.save()
+                journal.finish()
+    return items
+
+
+def settle(state: Path, path: Path) -> Settled | None:
+    """Bring to an end, or take back, a conversion of a file that was broken off.
+
+    Nothing is done where none was, or where a run is at work on it. Raises WriteError.
+    """
+    path = real_path(path)
+    if _found(state, path) is None:
+        return None
+    with locked(state, path):
+        return _settle(state, path)
+
+
+def _settle(state: Path, path: Path) -> Settled | None:
+    """See `settle`; the caller holds the lock of the path."""
+    journal = _found(state, path)
+    if journal is None:
+        return None
+    if journal.made:
+        journal.finish(again=True)
+    else:
+        journal.take_back()
+    return Settled(journal.command, journal.items, done=journal.made)
+
+
+def _publish(drafts: Iterable[tuple[Draft, Path]], items: Iterable[Item], *, force: bool) -> None:
+    for (draft, _), item in zip(drafts, items, strict=True):
+        draft.publish(mode=item.before.mode & 0o600, mtime=item.before.mtime, force=force)
+
+
+def _made(source: Path, draft: Draft, make: Make) -> Item:
+    before = fingerprint(source)
+    with open_raw(source) as opened:
+        make(opened, draft)
+    unchanged(source, before)()
+    return Item(source, draft.target, before, draft.sha256)
+
+
+@dataclass(frozen=True, slots=True)
+class _Journal:
+    """What is under way. `made` says that all new files are on disk, and the old ones may go."""
+
+    state: Path
+    command: str
+    items: tuple[Item, ...]
+    made: bool = False
+
+    @property
+    def path(self) -> Path:
+        key = hashlib.sha256(os.fsencode(self.items[0].source)).hexdigest()[:32]
+        return self.state / _FOLDER / f"{key}.json"
+
+    def save(self) -> None:
+        """Have it on disk. Raises WriteError."""
+        rows = [
+            {**asdict(item), "source": str(item.source), "target": str(item.target)}
+            for item in self.items
+        ]
+        value = {"command": self.command, "made": self.made, "items": rows}
+        try:
+            make_folder(self.path.parent)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        create(self.path, [json.dumps(value).encode()], force=True)
+
+    def take_back(self) -> None:
+        """Remove the new files, where the old ones are as they were, and the journal."""
+        for item in self.items:
+            if _holds(item.source, item.before.sha256):
+                _take_back(item)
+        self._drop()
+
+    def finish(self, *, again: bool = False) -> None:
+        """Take the old files away, with what undo keeps of them, and log it; drop the journal.
+
+        `again` says that a part of it may be done already. Raises StalePlanError where a file was
+        changed meanwhile: it stays, and what came of it goes.
+        """
+        stale = [item for item in self.items if not self._finished(item, again=again)]
+        self._drop()
+        if stale:
+            raise StalePlanError(
+                f"{stale[0].source} was opened or changed by somebody else a moment ago: "
+                f"{len(stale)} of {len(self.items)} files are as before",
+                hint="close what writes to it, and run it again",
+            )
+
+    def _finished(self, item: Item, *, again: bool) -> bool:
+        if not _holds(item.target, item.sha256):
+            return False
+        old = retired(item.source)
+        if old.exists() and not item.source.exists() and not _holds(old, item.before.sha256):
+            old.replace(item.source)
+        sweep(item.source)
+        if item.source.exists():
+            now = fingerprint(item.source)
+            gone = now.sha256 == item.before.sha256
+            if gone:
+                try:
+                    remove(item.source, unchanged(item.source, now))
+                except StalePlanError:
+                    gone = False
+            if not gone:
+                _take_back(item)
+                return False
+        for entry in undo.entries(self.state, item.source):
+            undo.purge(self.state, entry.id)
+        change = log.Change(self.command, str(item.source), item.before.sha256, item.sha256)
+        if not again or not any(_is(line, change) for line in log.read(self.state)):
+            log.append(self.state, change)
+        return True
+
+    def _drop(self) -> None:
+        self.path.unlink(missing_ok=True)
+        sync_folder(self.path.parent)
+
+
+def _take_back(item: Item) -> None:
+    """Remove what came of a file, unless it is something else by now."""
+    if _holds(item.target, item.sha256):
+        item.target.unlink()
+        sync_folder(item.target.parent)
+
+
+def _holds(path: Path, sha256: str) -> bool:
+    return path.exists() and fingerprint(path).sha256 == sha256
+
+
+def _is(line: dict[str, Any], change: log.Change) -> bool:
+    told = (line.get("action"), line.get("path"), line.get("before"), line.get("after"))
+    return told == (change.action, change.path, change.before, change.after)
+
+
+def _found(state: Path, path: Path) -> _Journal | None:
+    """The journal in which a file stands, by either of its names; one that is damaged is none."""
+    for file in (state / _FOLDER).glob("*.json"):
+        try:
+            value = json.loads(file.read_bytes())
+            items = tuple(
+                Item(
+                    Path(row["source"]),
+                    Path(row["target"]),
+                    Fingerprint(**row["before"]),
+                    row["sha256"],
+                )
+                for row in value["items"]
+            )
+            journal = _Journal(state, value["command"], items, bool(value["made"]))
+        except (OSError, ValueError, TypeError, LookupError):
+            continue
+        if any(path in (item.source, item.target) for item in items):
+            return journal
+    return None
+
+
+def _exists(target: Path) -> WriteError:
+    return WriteError(
+        f"cannot write {target}: it exists already",
+        hint="remove it first, or add --force to replace it",
+    )
