@@ -143,7 +143,7 @@ def seal(
 
     def make(source: FileSource, draft: Draft) -> None:
         sealer = Sealer(recipients, armor=armor)
-        draft.write(sealer.seal(source.chunks()))
+        draft.write(sealer.seal(source.chunks()), reread=False)
         _compare(draft.read, draft.size, sealer, source.size, source.name)
 
     return _convert(
@@ -177,8 +177,7 @@ def unseal(
         read = partial(_raw, source)
         with named(source.name):
             opener = keys.opener(read, source.size, source.name)
-            draft.write(decrypt(source.chunks(), [opener]))
-        draft.confirm()
+            draft.write(decrypt(source.chunks(), [opener]), reread=True)
 
     return _convert(
         group,
@@ -210,7 +209,7 @@ def salvage(path: Path, keys: Keys, target: Path, *, force: bool = False) -> Aut
 
     before = fingerprint(path)
     with open_raw(path) as source, named(source.name), Draft(target) as draft:
-        draft.write(sound(source))
+        draft.write(sound(source), reread=True)
         draft.publish(mode=0o600, mtime=before.mtime, force=force)
     if fault is not None:
         fault.message = f"{path} is not whole: {fault.message}"

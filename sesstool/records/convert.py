@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,8 +21,9 @@ from sesstool.errors import StalePlanError, WriteError
 from sesstool.records import undo
 from sesstool.records.draft import Draft
 from sesstool.records.guard import WriterCheck, locked, refuse_live, uninterrupted
+from sesstool.records.hashing import Hasher
 from sesstool.records.settle import recover
-from sesstool.records.source import FileSource, Fingerprint, fingerprint
+from sesstool.records.source import FileSource, Fingerprint, fingerprint, fingerprint_of
 from sesstool.records.undo import open_raw
 from sesstool.records.write import (
     cannot_write,
@@ -142,11 +143,25 @@ def _publish(drafts: Iterable[tuple[Draft, Path]], items: Iterable[Item], *, for
 
 
 def _made(source: Path, draft: Draft, make: Make) -> Item:
-    before = fingerprint(source)
-    with open_raw(source) as opened:
-        make(opened, draft)
+    with open_raw(source) as opened, Hasher() as hasher:
+        make(_Hashed(opened, hasher), draft)
+        if hasher.size != opened.size:
+            raise StalePlanError(f"{source} changes while it is read", hint="run it again")
+        before = fingerprint_of(opened.opened, hasher.sha256())
     unchanged(source, before)()
     return Item(source, draft.target, before, draft.sha256)
+
+
+class _Hashed(FileSource):
+    """A source whose chunks are hashed when they are read."""
+
+    def __init__(self, source: FileSource, hasher: Hasher) -> None:
+        super().__init__(source.name, source.path, source.handle, "", source.opened)
+        self._hasher = hasher
+
+    def chunks(self) -> Iterator[bytes]:
+        """See `Source.chunks`."""
+        return self._hasher.through(super().chunks())
 
 
 @dataclass(frozen=True, slots=True)

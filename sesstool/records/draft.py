@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from sesstool.errors import WriteError
-from sesstool.records.source import CHUNK
+from sesstool.records.hashing import Hasher
 from sesstool.records.write import cannot_write, claim, real_path, sync_folder, temporary
 
 
@@ -56,19 +55,25 @@ class Draft:
         if self._name is not None:
             self._name.unlink(missing_ok=True)
 
-    def write(self, chunks: Iterable[bytes]) -> None:
-        """Write all the bytes. Raises WriteError, and what the chunks raise."""
-        sha256 = hashlib.sha256()
-        for chunk in chunks:
-            sha256.update(chunk)
-            self.size += len(chunk)
-            rest = memoryview(chunk)
-            try:
-                while rest:
-                    rest = rest[os.write(self._descriptor, rest) :]
-            except OSError as error:
-                raise cannot_write(self.target, error) from error
-        self.sha256 = sha256.hexdigest()
+    def write(self, chunks: Iterable[bytes], *, reread: bool) -> None:
+        """Write all the bytes. Raises WriteError, and what the chunks raise.
+
+        With `reread` each is read back and compared; without, the caller verifies what is there.
+        """
+        with Hasher() as hasher:
+            for chunk in hasher.through(chunks):
+                rest = memoryview(chunk)
+                try:
+                    while rest:
+                        rest = rest[os.write(self._descriptor, rest) :]
+                except OSError as error:
+                    raise cannot_write(self.target, error) from error
+                if reread and self.read(hasher.size - len(chunk), hasher.size) != chunk:
+                    raise WriteError(
+                        f"what was written for {self.target} does not read back the same",
+                        hint="see whether the disk is sound; what it was made of is as before",
+                    )
+            self.size, self.sha256 = hasher.size, hasher.sha256()
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes [start, end) as they are on the file system, fewer at the end."""
@@ -77,17 +82,6 @@ class Draft:
             parts.append(part)
             start += len(part)
         return b"".join(parts)
-
-    def confirm(self) -> None:
-        """Raise WriteError unless what can be read back is what was written."""
-        sha256 = hashlib.sha256()
-        for at in range(0, self.size, CHUNK):
-            sha256.update(self.read(at, at + CHUNK))
-        if sha256.hexdigest() != self.sha256 or self.read(self.size, self.size + 1):
-            raise WriteError(
-                f"what was written for {self.target} does not read back the same",
-                hint="see whether the disk is sound; the file that it was made of is as before",
-            )
 
     def publish(self, *, mode: int, mtime: int, force: bool) -> None:
         """Give the file its name, with these permission bits and this time in nanoseconds.

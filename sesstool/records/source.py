@@ -276,15 +276,13 @@ def prefixes(path: Path, sizes: Iterable[int]) -> tuple[Fingerprint, dict[int, s
             now = os.fstat(handle.fileno())
     except OSError as error:
         raise unreadable("read", path, error) from error
-    whole = Fingerprint(
-        now.st_dev,
-        now.st_ino,
-        now.st_size,
-        now.st_mtime_ns,
-        stat.S_IMODE(now.st_mode),
-        seen.sha256,
-    )
-    return whole, seen.found
+    return fingerprint_of(now, seen.sha256), seen.found
+
+
+def fingerprint_of(now: os.stat_result, sha256: str) -> Fingerprint:
+    """The fingerprint of a file by a stat result and the SHA-256 of its bytes."""
+    mode = stat.S_IMODE(now.st_mode)
+    return Fingerprint(now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, mode, sha256)
 
 
 def pread(descriptor: int, start: int, end: int) -> bytes:
