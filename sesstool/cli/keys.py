@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sesstool.cli.common import Common, settings
+from sesstool.encryption.keyring import Keys
 from sesstool.errors import UsageError
 from sesstool.text import safe
 
 if TYPE_CHECKING:
     from sesstool.encryption.header import Recipient
-    from sesstool.encryption.keyring import Keys
     from sesstool.privacy.vault import Secret
 
 _MOST = 4096
@@ -89,8 +89,6 @@ def keys_of(
 
     `recipients` are those whom a session that is changed is encrypted for again.
     """
-    from sesstool.encryption.keyring import Keys  # noqa: PLC0415 - few sessions are encrypted
-
     ask: Callable[[str], bytes] | None = None
     if passphrase_fd is not None:
         ask = _once(lambda _: line_from(passphrase_fd))
@@ -112,8 +110,18 @@ def recipients_of(
 
     Raises UsageError where that is nobody and somebody is `needed`.
     """
-    from sesstool.encryption.keyring import read_key_file  # noqa: PLC0415 - as above
-    from sesstool.encryption.keys import (  # noqa: PLC0415 - as above
+    if not recipients:
+        value = settings()["recipients"].value
+        recipients = value if isinstance(value, tuple) and not files and not passphrase else ()
+    if not recipients and not files and not passphrase:
+        if needed:
+            raise UsageError(
+                "there is nobody to encrypt for",
+                hint="sesstool keygen -o KEYFILE makes a key and tells its recipient, for -r",
+            )
+        return []
+    from sesstool.encryption.keyring import read_key_file  # noqa: PLC0415 - few runs encrypt
+    from sesstool.encryption.keys import (  # noqa: PLC0415 - the same
         parse_recipient,
         parse_recipients,
         passphrase_recipient,
@@ -124,15 +132,6 @@ def recipients_of(
         found += parse_recipients(read_key_file(path), str(path))
     if passphrase:
         found.append(passphrase_recipient(new_passphrase(shared, passphrase_fd)))
-    if not found:
-        value = settings()["recipients"]
-        assert isinstance(value.value, tuple)
-        found = [parse_recipient(text) for text in value.value]
-    if not found and needed:
-        raise UsageError(
-            "there is nobody to encrypt for",
-            hint="sesstool keygen -o KEYFILE makes a key and tells its recipient, for -r",
-        )
     return found
 
 

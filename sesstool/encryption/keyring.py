@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sesstool.encryption import oskeyring
-from sesstool.encryption.age import Opened, Read, Sealer, kinds_of, open_at, opener
-from sesstool.encryption.header import Identity, Recipient
-from sesstool.encryption.keys import parse_identities, passphrase_identity
 from sesstool.errors import InputError, NoMatchError, UsageError
 
+if TYPE_CHECKING:
+    from sesstool.encryption.age import Opened, Read, Sealer
+    from sesstool.encryption.header import Identity, Recipient
+
+# What needs `cryptography` is imported where an encrypted file is met: most runs meet none.
 Ask = Callable[[str], bytes]
 """Asks for the passphrase of what it is told the name of."""
 
@@ -55,15 +58,21 @@ class Keys:
 
     def open(self, read: Read, size: int, name: str) -> tuple[Opened, Seal]:
         """Open an age file. Raises AuthError, and what `identities` does; `name` is for prompts."""
+        from sesstool.encryption.age import kinds_of, open_at  # noqa: PLC0415 - as above
+
         kinds = kinds_of(read, size)
         text = open_at(read, size, self._for(kinds, name))
         return text, Seal(kinds, text.identity, self._recipients)
 
     def opener(self, read: Read, size: int, name: str) -> Identity:
         """The identity that opens the header of a file, whatever its payload is. See `open`."""
+        from sesstool.encryption.age import kinds_of, opener  # noqa: PLC0415 - as above
+
         return opener(read, size, self._for(kinds_of(read, size), name))
 
     def _for(self, kinds: tuple[str, ...], name: str) -> Sequence[Identity]:
+        from sesstool.encryption.keys import passphrase_identity  # noqa: PLC0415 - as above
+
         identities: Sequence[Identity] = self.identities
         if kinds == ("scrypt",):
             if self._passphrase is None and self._ask is not None:
@@ -95,6 +104,8 @@ class Seal:
 
         The file tells their number and kinds alone. Whoever opened it is one of them.
         """
+        from sesstool.encryption.age import Sealer  # noqa: PLC0415 - as above
+
         own = self.identity.recipient()
         if own is not None and len(self.kinds) == 1:
             return Sealer([own])
@@ -112,6 +123,8 @@ class Seal:
 
 def read_identities(path: Path, ask: Ask | None) -> list[Identity]:
     """The identities in a file. Raises InputError, and as `parse_identities` does."""
+    from sesstool.encryption.keys import parse_identities  # noqa: PLC0415 - as above
+
     return parse_identities(read_key_file(path), str(path), ask)
 
 
