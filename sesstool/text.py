@@ -61,6 +61,11 @@ def quoted(path: object) -> str:
     return safe(shlex.quote(str(path)))
 
 
+def session_word(path: object) -> str:
+    """A session in such a command; an encrypted one with the option that opens it."""
+    return f"-i KEYFILE {quoted(path)}" if str(path).endswith(".age") else quoted(path)
+
+
 def _visible(char: str) -> str:
     if char <= "\x1f":
         return chr(0x2400 + ord(char))

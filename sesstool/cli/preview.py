@@ -15,7 +15,7 @@ from sesstool.findings import Applicability, Finding, Severity
 from sesstool.records.source import EditedSource
 from sesstool.report.base import count
 from sesstool.report.json import finding_json
-from sesstool.text import quoted, safe
+from sesstool.text import safe, session_word
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
@@ -35,7 +35,7 @@ def show(shared: Common, repair: api.Repair, done: Sequence[api.Applied] = ()) -
         if done[0].undo_id:
             shared.note(f"undo: sesstool undo {done[0].undo_id}")
     elif repair.files:
-        shared.note(f"next: sesstool repair --write {_flags(repair)}{quoted(repair.path)}")
+        shared.note(f"next: sesstool repair --write {_flags(repair)}{session_word(repair.path)}")
 
 
 def said(shared: Common, repair: api.Repair, *, written: bool) -> None:

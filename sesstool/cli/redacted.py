@@ -17,7 +17,7 @@ from sesstool.records.write import real_path
 from sesstool.report import REPORTERS
 from sesstool.report.base import Output, Totals, count
 from sesstool.report.grouped import show
-from sesstool.text import quoted
+from sesstool.text import session_word
 
 # How many files that are left alone are named.
 _SOME = 5
@@ -174,7 +174,7 @@ def said(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[
         _named(shared, redaction)
     if to_copies or not (places or kept or named):
         return
-    names = " ".join(quoted(path) for path in paths)
+    names = " ".join(session_word(path) for path in paths)
     several = len(redaction.files) > 1 or any(Path(path).is_dir() for path in paths)
     target = "FOLDER" if several else "FILE"
     if "-" in (paths or ("-",)):

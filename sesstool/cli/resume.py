@@ -15,9 +15,10 @@ from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import destination, single, watched
 from sesstool.cli.validate import format_option
 from sesstool.findings import Finding
+from sesstool.records.source import SEALED
 from sesstool.report.base import count
 from sesstool.report.json import finding_json
-from sesstool.text import quoted, safe
+from sesstool.text import safe, session_word
 
 
 @click.command("resume")
@@ -43,8 +44,10 @@ def command(
     text = _json(report) if shared.output_format == "json" else "\n".join(_lines(report)) + "\n"
     with destination(shared) as out:
         out.write(text.encode())
+    if path.endswith(SEALED) and report.command:
+        shared.note(f"next: sesstool decrypt --write {session_word(path)}, for its agent to read")
     if report.losses or report.refusals:
-        shared.note(f"next: sesstool repair {quoted(path)}")
+        shared.note(f"next: sesstool repair {session_word(path)}")
     return int(bool(report.losses or report.refusals or report.sent < report.present))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sesstool.findings import Applicability, FileReport, Finding, Fix, Severity
 from sesstool.records.source import STANDARD_INPUT
 from sesstool.report.base import Excerpt, Output, Reporter, Snippet, Totals, count, place
-from sesstool.text import quoted, safe, structure
+from sesstool.text import safe, session_word, structure
 
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFORMATION: "1;36"}
 _DIM = "2"
@@ -76,7 +76,7 @@ class TextReporter(Reporter):
         self._output.talk(told)
         if fixable[Applicability.SAFE] or fixable[Applicability.UNSAFE]:
             flags = [] if fixable[Applicability.SAFE] else _flags(report)
-            path = "-" if report.path == STANDARD_INPUT else quoted(report.path)
+            path = "-" if report.path == STANDARD_INPUT else session_word(report.path)
             command = ["sesstool", "repair", *flags, path]
             self._output.talk(f"next: {' '.join(command)}")
 
