@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Hashable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from glob import escape
@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
+from sesstool.diff.exact import exact, rounded
 from sesstool.diff.units import KINDS, Unit, encoded, hashed, units
 from sesstool.diff.ways import way
 from sesstool.errors import InputError, UsageError
@@ -20,7 +21,7 @@ from sesstool.formats.base import Format, Origin, Tracker
 from sesstool.formats.events import Meaning
 from sesstool.model.graph import Graph
 from sesstool.model.session import Session, open_session, path_of
-from sesstool.records.heal import decode, heal
+from sesstool.records.heal import decode
 from sesstool.records.recover import Record, records, utf16
 from sesstool.records.source import FileSource, Source, open_source
 from sesstool.text import quoted
@@ -136,7 +137,7 @@ class Side:
 
     def _units(self, file: int, start: int, end: int) -> tuple[list[Unit], Meaning]:
         raw = self._sources[file].read(start, end)
-        value = _value(raw, start)
+        value = _value(raw)
         meaning = self._forms[file].meaning(value)
         return list(units(value, meaning)), meaning
 
@@ -182,7 +183,9 @@ class Side:
             if record.end > end:
                 self.missing = f"{path_of(session.source)} was changed after it was forked"
                 break
-            if record.value is None:
+            if record.healed or rounded(record.raw):
+                record.value = _value(record.raw)
+            if not record.value:
                 self.damaged += 1
                 continue
             meaning = form.meaning(record.value)
@@ -246,11 +249,15 @@ class Side:
             column[first:] = bytes(column[n] for n in kept)
 
 
-def _value(raw: bytes, start: int) -> dict[str, Any]:
-    try:
-        value = decode(raw)
-    except ValueError:
-        value, _ = heal(raw, start)
+def _value(raw: bytes) -> dict[str, Any]:
+    """The object of a record, {} where it cannot be told exactly."""
+    value: Any = None
+    if not rounded(raw):
+        with suppress(ValueError):
+            value = decode(raw)
+    if value is None:
+        with suppress(ValueError):
+            value = exact(raw)
     return value if type(value) is dict else {}
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from sesstool.diff.exact import loads, rounded
 from sesstool.formats.base import mapping, text
 from sesstool.formats.events import (
     Checkpoint,
@@ -172,8 +173,8 @@ def _arguments(arguments: Any) -> Any:
     if type(arguments) is not str:
         return arguments
     try:
-        value = decode(arguments)
-    except (ValueError, RecursionError):
+        value = loads(arguments) if rounded(encoded(arguments)) else decode(arguments)
+    except ValueError:
         return arguments
     return value if type(value) in (dict, list) else arguments
 
@@ -189,8 +190,26 @@ def canonical(value: Any) -> bytes:
     """A value as JSON, the same for the same value."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, RecursionError):  # half a character, or an integer of many digits
-        try:
-            return json.dumps(value, sort_keys=True).encode("utf-8", "surrogatepass")
-        except RecursionError:
-            return b"(nested too deep)"
+    except TypeError:  # half a character, an integer of many digits, or nested deeply
+        return "".join(_written(value)).encode()
+
+
+def _written(value: Any) -> Iterator[str]:
+    """The parts of a value's JSON, however deep it is nested."""
+    todo = [value]  # and, as tuples, the text between values, the last one first
+    while todo:
+        value = todo.pop()
+        if type(value) is tuple:
+            yield value[0]
+        elif type(value) is dict:
+            todo.append(("}",))
+            for n, key in reversed(list(enumerate(sorted(value)))):
+                todo += [value[key], (f"{',' * (n > 0)}{json.dumps(key)}:",)]
+            todo.append(("{",))
+        elif type(value) is list:
+            todo.append(("]",))
+            for n, item in reversed(list(enumerate(value))):
+                todo += [item, ("," * (n > 0),)]
+            todo.append(("[",))
+        else:
+            yield json.dumps(value)
