@@ -373,3 +373,70 @@ def test_many_blocks_in_one_record(write):
     with diffing.diff(diffing.name_of(left), diffing.name_of(right)) as found:
         assert [found.left.unit(n).words for n in (65_535, 65_900)] == ["r65535", "other"]
         assert found.right.unit(65_999).words == "r65999"
+
+
+def parallel(ids, answered, words=("it burns", "it is dark")):
+    """A turn of two calls, their results in order, and which call each one says it answers."""
+    calls = [answer(n + 2, n + 1, use(c, path=f"lamp {n}"), turn="m") for n, c in enumerate(ids)]
+    results = [
+        result(n + 4, n + 3, c, w) for n, (c, w) in enumerate(zip(answered, words, strict=True))
+    ]
+    return [prompt(1, None), *calls, *results, answer(6, 5)]
+
+
+def test_results_of_parallel_calls_that_are_swapped(write, capsys):
+    """Each text answers the other call: a copy may have new ids, so places tell which."""
+    left = write("a", *parallel(["c1", "c2"], ["c1", "c2"]))
+    right = write("b", *parallel(["x8", "x9"], ["x9", "x8"]))
+    copy = write("c", *parallel(["x8", "x9"], ["x8", "x9"]))
+    assert compared(left, copy)[0] == [("equal", 6, 6)]
+    kinds, _ = compared(left, right)
+    assert kinds == [("equal", 3, 3), *[("changed", 1, 1)] * 2, ("equal", 1, 1)]
+    assert run(["diff", "--unified", left, right]) == 1
+    out = capsys.readouterr().out
+    assert "-     answers: call [1] of its turn, Bash\n" in out
+    assert "+     answers: call {2} of its turn, Bash\n" in out
+    assert "-     it burns\n" in out
+
+
+def test_results_keep_their_calls_where_another_is_taken_out(write):
+    """The place of a call changes, and its result is the same one all the same."""
+    calls = [use(f"c{n}", path=f"lamp {n}") for n in range(3)]
+    results = [{"type": "tool_result", "tool_use_id": f"c{n}", "content": f"r{n}"} for n in (1, 2)]
+    left = write("a", prompt(1, None), answer(2, 1, *calls), prompt(3, 2, results))
+    right = write("b", prompt(1, None), answer(2, 1, *calls[1:]), prompt(3, 2, results))
+    kinds, _ = compared(left, right)
+    assert kinds == [("equal", 1, 1), ("left", 1, 0), ("equal", 4, 4)]
+
+
+def failed(n, parent, words, error):
+    block = {"type": "tool_result", "tool_use_id": "c1", "content": words, "is_error": error}
+    return prompt(n, parent, [block])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "told"),
+    [
+        (
+            prompt(1, None, "yes"),
+            answer(1, None, words("yes")),
+            ["role: [user]", "role: {assistant}", "-     yes"],
+        ),
+        (failed(1, None, "x", error=False), failed(1, None, "x", error=True), ["failed: [no]"]),
+        (
+            answer(1, None, use("c1", count=1)),
+            answer(1, None, use("c1", count=1.0)),
+            ['as written: {"count":1}', 'as written: {"count":1{.0}}'],
+        ),
+        (
+            answer(1, None, use("c1", "Read", path="x")),
+            answer(1, None, use("c1", "Write", path="x")),
+            ["tool: [Read]", "tool: {Write}"],
+        ),
+    ],
+)
+def test_no_change_is_told_without_what_changed(write, capsys, ours, theirs, told):
+    """Also where the words are the same."""
+    assert run(["diff", "--unified", write("a", ours), write("b", theirs)]) == 1
+    out = capsys.readouterr().out
+    assert [line for line in told if line not in out] == []

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
 from sesstool.diff.align import Run, align, moved
 from sesstool.diff.likeness import alike_in_order
-from sesstool.diff.sides import Side
+from sesstool.diff.sides import CALL, Side
 from sesstool.formats.base import Origin
 
 Kind = Literal["equal", "left", "right", "changed", "moved"]
@@ -86,6 +86,7 @@ def compare(
     runs = align(left.keys, right.keys)
     elsewhere = moved(left.keys, right.keys, runs)
     changes: Iterable[Change] = _changes(left, right, runs, elsewhere)
+    changes = _crossed(left, right, list(changes))
     if told:
         changes = _told(left, right, changes, told)
     changes = _forked(left, right, changes)
@@ -125,6 +126,39 @@ def _told(
     left: Side, right: Side, changes: Iterable[Change], told: frozenset[str]
 ) -> Iterator[Change]:
     """The changes, with what is equal but for its envelope as changed."""
+
+    def differ(one: int, other: int) -> bool:
+        return bool(told_apart(left, one, right, other, told))
+
+    return _apart(changes, differ)
+
+
+def _crossed(left: Side, right: Side, changes: list[Change]) -> Iterator[Change]:
+    """The changes, with results that say the same but answer another call as changed.
+
+    Ids may be new in a copy: a call is another one where the one that the result answers has
+    its like elsewhere. That counts among parallel calls only, as rows of the same calls and
+    results may be matched in several ways.
+    """
+    there: dict[int, int] = {}
+    for change in changes:
+        if change.kind != "left":
+            shift = (change.elsewhere if change.kind == "moved" else change.right) - change.left
+            calls = (n for n in range(change.left, change.left_end) if left.kinds[n] == CALL)
+            there.update((n, n + shift) for n in calls)
+    back = {other: one for one, other in there.items()}
+
+    def differ(one: int, other: int) -> bool:
+        ours, theirs = left.answers[one], right.answers[other]
+        if min(ours, theirs) < 0 or left.nth_call(ours) == right.nth_call(theirs):
+            return False
+        return there.get(ours, theirs) != theirs or back.get(theirs, ours) != ours
+
+    return _apart(changes, differ)
+
+
+def _apart(changes: Iterable[Change], differ: Callable[[int, int], bool]) -> Iterator[Change]:
+    """The changes, with pairs that are equal and yet differ as changed."""
     for change in changes:
         if change.kind != "equal":
             yield change
@@ -132,7 +166,7 @@ def _told(
         a, b = change.left, change.right
         for n in range(change.left_end - change.left):
             one, other = change.left + n, change.right + n
-            if told_apart(left, one, right, other, told):
+            if differ(one, other):
                 if one > a:
                     yield Change("equal", a, one, b, other)
                 yield Change("changed", one, one + 1, other, other + 1)

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Hashable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from glob import escape
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from sesstool.records.source import FileSource, Source, open_source
 from sesstool.text import quoted
 
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
+CALL, _RESULT = _KIND["call"], _KIND["result"]
 # References lead from file to file: more of them in a row would be a circle.
 _MOST_FILES = 64
 # So many records at the beginning tell where a session comes from.
@@ -123,6 +124,23 @@ class Side:
     def line(self, number: int) -> int:
         """The line of the record that a unit stands in."""
         return self._line[number]
+
+    @cached_property
+    def answers(self) -> array[int]:
+        """For each unit the number of the call whose result it is, -1 where it is of none."""
+        calls: dict[int, int] = {}
+        found = array("i", [-1]) * len(self)
+        for n, (kind, name) in enumerate(zip(self.kinds, self.identities, strict=True)):
+            if kind == CALL and name:
+                calls[name] = n
+            elif kind == _RESULT:
+                found[n] = calls.get(~name, -1)
+        return found
+
+    def nth_call(self, number: int) -> int:
+        """How many calls there are from the last result on up to this one, itself included."""
+        results = self.kinds.rfind(_RESULT, 0, number)
+        return self.kinds.count(CALL, results + 1, number + 1)
 
     def parent(self) -> Path | None:
         """The file of the session that this one says it comes from, if it is near."""
@@ -223,8 +241,7 @@ class Side:
         for nth, unit in enumerate(units(record.value, meaning)):
             self.keys.append(unit.key())
             known = unit.id or (f"{own}#{nth}" if own else "")
-            name = encoded(f"{unit.kind}\0{known}")
-            self.identities.append(hashed(name) if known else 0)
+            self.identities.append(_identity(unit, known) if known else 0)
             self.kinds.append(_KIND[unit.kind])
             self.rows.append(row)
             self._line.append(record.line)
@@ -247,6 +264,13 @@ class Side:
         for name in ("kinds", "_file"):
             column = getattr(self, name)
             column[first:] = bytes(column[n] for n in kept)
+
+
+def _identity(unit: Unit, known: str) -> int:
+    # That of a result is the inverse of its call's: so it is found.
+    if unit.kind == "result" and unit.id:
+        return ~hashed(encoded(f"call\0{known}"))
+    return hashed(encoded(f"{unit.kind}\0{known}"))
 
 
 def _value(raw: bytes) -> dict[str, Any]:

@@ -227,11 +227,33 @@ def changed_parts(comparison: Comparison, one: int, other: int) -> list[Part]:
     """What changed in a unit: the facts of its envelope that were asked for, and what it says."""
     left, right = comparison.left, comparison.right
     facts = told_apart(left, one, right, other, comparison.told)
-    parts = [Part(name, compared(ours, theirs)) for name, ours, theirs in facts]
-    return parts + list(_changed(left.unit(one), right.unit(other)))
+    parts = [_replaced(name, ours, theirs) for name, ours, theirs in facts]
+    a, b = left.unit(one), right.unit(other)
+    parts += _changed(a, b)
+    if a.key() == b.key():
+        calls = left.answers[one], right.answers[other]
+        if min(calls) >= 0 and left.nth_call(calls[0]) != right.nth_call(calls[1]):
+            ours, theirs = _call(left, calls[0]), _call(right, calls[1])
+            parts.insert(0, _replaced("answers", ours, theirs))
+    elif not any(piece.sign != "=" for part in parts for piece in part.pieces):
+        # Values that mean the same and are written otherwise, such as 1 and 1.0.
+        parts.append(_replaced("as written", a.words, b.words))
+    return parts
+
+
+def _replaced(name: str, left: str, right: str) -> Part:
+    return Part(name, compared(left, right))
+
+
+def _call(side: Side, number: int) -> str:
+    return f"call {side.nth_call(number)} of its turn, {side.unit(number).name}"
 
 
 def _changed(a: Unit, b: Unit) -> Iterator[Part]:
+    if a.name != b.name:
+        yield _replaced("tool" if a.kind == "call" else "role", a.name, b.name)
+    if a.error != b.error:
+        yield _replaced("failed", *("yes" if unit.error else "no" for unit in (a, b)))
     if a.kind == "call":
         yield from _same_fields(a.content, b.content)
         for change in changed_fields(a.content, b.content):
