@@ -11,6 +11,7 @@ from tests.conftest import (
     THREAD,
     answer,
     boundary,
+    envelope,
     jsonl,
     linked,
     meta,
@@ -440,3 +441,71 @@ def test_no_change_is_told_without_what_changed(write, capsys, ours, theirs, tol
     assert run(["diff", "--unified", write("a", ours), write("b", theirs)]) == 1
     out = capsys.readouterr().out
     assert [line for line in told if line not in out] == []
+
+
+def thinks(n, parent, signature):
+    return answer(
+        n, parent, {"type": "thinking", "thinking": "so it is", "signature": signature}, words("ok")
+    )
+
+
+def test_the_fork_point_is_found_whatever_facts_are_asked_for(write, capsys):
+    """New ids and times in all that is shared do not move it, nor make shared calls two."""
+    shared = use("c1", "Write", file_path="/srv/map.txt", content="x")
+    left = write("a", prompt(1, None), answer(2, 1, shared), result(3, 2, "c1"), prompt(4, 3, "on"))
+    again = [prompt(11, None), answer(12, 11, shared), result(13, 12, "c1"), prompt(14, 13, "back")]
+    right = write("b", *(r | {"timestamp": "2026-05-05T05:05:05.000Z"} for r in again))
+    told = frozenset(diffing.FACTS)
+    kinds, fork = compared(left, right, told=told)
+    assert fork == compared(left, right)[1] == (3, 3)
+    assert kinds == [*[("changed", 1, 1)] * 3, ("left", 1, 0), ("right", 0, 1)]
+    assert run(["diff", "--no-ignore", "--effects", "--unified", left, right]) == 1
+    out = capsys.readouterr().out
+    assert "fork at line 3 | line 3" in out
+    assert out.index("~ 3|3 TOOL RESULT") < out.index("↳ fork point") < out.index("- 4 USER")
+    assert "inherited by both, done once: 1 call\n" in out
+
+
+def test_where_only_envelopes_differ_there_is_no_fork(write, capsys):
+    left, right = write("a", prompt(1, None)), write("b", prompt(1, None, cwd="/srv/pier"))
+    assert run(["diff", "--no-ignore", left, right]) == 1
+    out = capsys.readouterr().out
+    assert "the same was said, in other envelopes" in out
+    assert "fork point" not in out
+
+
+def test_signatures_are_a_fact(write, capsys):
+    left, right = (write(s, prompt(1, None), thinks(2, 1, s)) for s in ("QUJD", "REVG"))
+    assert run(["diff", left, right]) == 0
+    assert run(["diff", "--ignore", "times,ids,cwd,version,model", "--unified", left, right]) == 1
+    out = capsys.readouterr().out
+    assert "~ 2|2 THINKING" in out
+    assert "-     signature: [QUJD]\n" in out
+    assert "~ 2|2 ASSISTANT" not in out
+
+
+def test_the_model_is_a_fact_of_what_it_said(write, capsys):
+    """What a person said is no other for it."""
+    left, right = ([prompt(1, None), answer(2, 1), prompt(3, 2)] for _ in range(2))
+    right[1]["message"]["model"] = "claude-other"
+    sides = write("a", *left), write("b", *right)
+    assert compared(*sides)[0] == [("equal", 3, 3)]
+    kinds, _ = compared(*sides, told=frozenset({"model"}))
+    assert kinds == [("equal", 1, 1), ("changed", 1, 1), ("equal", 1, 1)]
+    run(["diff", "--no-ignore", "--unified", *sides])
+    assert "-     model: claude-[test]\n" in capsys.readouterr().out
+
+
+def test_facts_that_a_record_before_tells(write):
+    """Codex tells the folder and the model once for all that comes behind."""
+
+    def session(name, cwd, model):
+        turn = envelope("turn_context", {"cwd": cwd, "model": model})
+        return write(name, meta(), turn, says("user", "go"), says("assistant", "gone"))
+
+    left = session("a", "/srv/beacon", "one")
+    kinds = [("equal", 1, 1), ("changed", 1, 1)]
+    two = session("b", "/srv/beacon", "two")
+    assert compared(left, two, told=frozenset(diffing.FACTS))[0] == kinds
+    pier = session("c", "/srv/pier", "one")
+    assert compared(left, pier, told=frozenset(diffing.FACTS))[0] == [("changed", 1, 1)] * 2

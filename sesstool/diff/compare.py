@@ -15,7 +15,7 @@ from sesstool.diff.sides import CALL, Side
 from sesstool.formats.base import Origin
 
 Kind = Literal["equal", "left", "right", "changed", "moved"]
-FACTS = ("times", "ids", "cwd", "version")
+FACTS = ("times", "ids", "cwd", "version", "model", "signature")
 """What envelopes tell beside what was said and done: no difference unless it is asked for."""
 # Pairs of units that only resemble each other are looked for where so many could, at most.
 _MOST_PAIRS = 1 << 14
@@ -43,6 +43,7 @@ class Comparison:
 
     `lineage` says in a few words how the two are related, and `origin` what told it.
     `based` says for each unit of a side whether the common ancestor has it, where there is one.
+    `said` are the changes by what was said and done alone, whatever envelopes tell.
     """
 
     left: Side
@@ -52,6 +53,7 @@ class Comparison:
     origin: Origin | None = None
     told: frozenset[str] = frozenset()
     based: tuple[bytearray, bytearray] | None = None
+    said: tuple[Change, ...] = ()
 
     @cached_property
     def counts(self) -> dict[Kind, int]:
@@ -71,7 +73,7 @@ class Comparison:
     @property
     def fork(self) -> tuple[int, int]:
         """The last units that both share from the beginning on, -1 where they share none."""
-        first = self.changes[0] if self.changes else None
+        first = self.said[0] if self.said else None
         shared = first is not None and first.kind == "equal"
         return (first.left_end - 1, first.right_end - 1) if first and shared else (-1, -1)
 
@@ -86,14 +88,12 @@ def compare(
     runs = align(left.keys, right.keys)
     elsewhere = moved(left.keys, right.keys, runs)
     changes: Iterable[Change] = _changes(left, right, runs, elsewhere)
-    changes = _crossed(left, right, list(changes))
-    if told:
-        changes = _told(left, right, changes, told)
-    changes = _forked(left, right, changes)
+    said = tuple(_forked(left, right, _crossed(left, right, list(changes))))
+    shown = tuple(_told(left, right, said, told)) if told else said
     based = None
     if base is not None:
         based = (_in_base(base, left), _in_base(base, right))
-    return Comparison(left, right, tuple(changes), *related(left, right, runs), told, based)
+    return Comparison(left, right, shown, *related(left, right, runs), told, based, said)
 
 
 def envelope(side: Side, number: int) -> dict[str, str]:
@@ -105,8 +105,8 @@ def envelope(side: Side, number: int) -> dict[str, str]:
         "ids.parent": about.parent or "",
         "ids.session": about.session,
         "ids.call": unit.id,
-        "cwd": about.cwd,
-        "version": about.version,
+        **side.facts(number),
+        "signature": side.signature(number),
     }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sesstool.diff.exact import exact, rounded
-from sesstool.diff.units import KINDS, Unit, encoded, hashed, units
+from sesstool.diff.units import KINDS, Unit, encoded, hashed, signature, units
 from sesstool.diff.ways import way
 from sesstool.errors import InputError, UsageError
 from sesstool.formats.base import Format, Origin, Tracker
@@ -78,6 +78,8 @@ class Side:
         self._end = array("q")
         self._nth = array("i")
         self._file = bytearray()
+        self._fact = array("i")
+        self._facts: list[tuple[str, str, str]] = [("", "", "")]  # folder, version, model
         self._sources: list[Source] = []
         self._stack = ExitStack()
         try:
@@ -112,6 +114,19 @@ class Side:
     def about(self, number: int) -> Meaning:
         """The facts of the envelope around a unit."""
         return self._raw(self._file[number], self._start[number], self._end[number])[1]
+
+    def facts(self, number: int) -> dict[str, str]:
+        """The folder, the version and, of what a model said, the model; told there or before."""
+        cwd, version, model = self._facts[self._fact[number]]
+        by_model = (
+            self.kind(number) in ("thinking", "call") or self.unit(number).name == "assistant"
+        )
+        return {"cwd": cwd, "version": version, "model": model if by_model else ""}
+
+    def signature(self, number: int) -> str:
+        """The signatures of a unit."""
+        at = (self._file[number], self._start[number], self._end[number])
+        return signature(self._raw(*at)[2], self.unit(number))
 
     def mark(self, number: int) -> Hashable:
         """What only the same unit of another side has: its identity, else where it stands."""
@@ -153,11 +168,11 @@ class Side:
     def _open(self, path: Path | str) -> FileSource:
         return self._stack.enter_context(open_source(path))
 
-    def _units(self, file: int, start: int, end: int) -> tuple[list[Unit], Meaning]:
+    def _units(self, file: int, start: int, end: int) -> tuple[list[Unit], Meaning, dict[str, Any]]:
         raw = self._sources[file].read(start, end)
         value = _value(raw)
         meaning = self._forms[file].meaning(value)
-        return list(units(value, meaning)), meaning
+        return list(units(value, meaning)), meaning, value
 
     def _read(self, source: FileSource, known: Sequence[Path]) -> Session:
         """Read the files that the side is made of, the oldest first."""
@@ -215,6 +230,7 @@ class Side:
             session.id = session.id or meaning.session
             session.cwd = session.cwd or meaning.cwd
             session.version = meaning.version or session.version
+            self._tell(meaning)
             row = -1
             if graph is not None and meaning.linked:
                 if meaning.parent and meaning.parent == session.id:
@@ -234,6 +250,17 @@ class Side:
                 f"{path_of(session.source)} has no branches", hint="leave out what is behind the @"
             )
 
+    def _tell(self, meaning: Meaning) -> None:
+        """Keep what a record tells of the records from it on."""
+        before = self._facts[-1]
+        told = (
+            meaning.cwd or before[0],
+            meaning.version or before[1],
+            meaning.model or before[2],
+        )
+        if told != before:
+            self._facts.append(told)
+
     def _add(self, file: int, record: Record, meaning: Meaning, row: int) -> None:
         assert record.value is not None
         made_of = self._forms[-1].origin(record.value) if self.origin is not None else None
@@ -249,6 +276,7 @@ class Side:
             self._end.append(record.end)
             self._nth.append(nth)
             self._file.append(file)
+            self._fact.append(len(self._facts) - 1)
 
     def _keep(self, first: int, session: Session, graph: Graph, leaf: int) -> None:
         """Leave only the units of the branch that ends with a leaf."""
@@ -258,7 +286,7 @@ class Side:
         kept = [n for n in range(first, len(rows)) if rows[n] < 0 or on_way[rows[n]]]
         if len(kept) == len(self.keys) - first:
             return
-        for name in ("keys", "identities", "rows", "_line", "_start", "_end", "_nth"):
+        for name in ("keys", "identities", "rows", "_line", "_start", "_end", "_nth", "_fact"):
             column = getattr(self, name)
             column[first:] = array(column.typecode, (column[n] for n in kept))
         for name in ("kinds", "_file"):

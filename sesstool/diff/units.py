@@ -168,6 +168,19 @@ def _thought(block: Any) -> str:
     return said or text(sealed)
 
 
+def signature(value: dict[str, Any], unit: Unit) -> str:
+    """What a record has beside the words of a unit, to prove who said them; "" for nothing."""
+    held = _at(value, unit.pointer)
+    blocks = held if type(held) is list and unit.kind == "message" else [held]
+    return " ".join(
+        text(seal)
+        for block in map(mapping, blocks)
+        if len(blocks) == 1 or text(block.get("type")).endswith("text")
+        for name, seal in block.items()
+        if name.lower().endswith("signature") or name == "encrypted_content"
+    )
+
+
 def _arguments(arguments: Any) -> Any:
     """What a call was given, as a value where it is kept as JSON text."""
     if type(arguments) is not str:

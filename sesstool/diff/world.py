@@ -63,7 +63,7 @@ def _shared(comparison: Comparison) -> dict[int, int]:
     left, right = comparison.left, comparison.right
     fork = comparison.fork[0]
     shared: dict[int, int] = {}
-    for change in comparison.changes:
+    for change in comparison.said:
         # What moved is told twice; from the left side once.
         if change.kind == "equal":
             there = change.right
@@ -114,7 +114,7 @@ def _files(side: Side, calls: tuple[Done, ...], cwd: str) -> Iterator[tuple[str,
         if targets:
             given = mapping(decoded(side.unit(done.unit).content))
             run_in = text(given.get("workdir") or given.get("cwd"))
-            base = side.about(done.unit).cwd or side.cwd or cwd
+            base = side.facts(done.unit)["cwd"] or side.cwd or cwd
             for target in targets:
                 place = located(target, located(run_in, base))
                 # What is told from another folder than the session's is no help to a reader.

@@ -20,6 +20,7 @@ from sesstool.report.difference import (
     Row,
     Shown,
     Sign,
+    behind_fork,
     tally,
 )
 from sesstool.text import elide, safe, width
@@ -68,6 +69,8 @@ def head(comparison: Comparison) -> Iterator[str]:
     )
     if not comparison.differs:
         where = "no difference"
+    elif one >= 0 and not behind_fork(comparison):
+        where = "the same was said, in other envelopes"
     yield f"    {comparison.lineage}; {where}"
 
 

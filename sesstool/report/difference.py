@@ -102,13 +102,14 @@ def rows(comparison: Comparison, context: int = 2, most: int = 1 << 30) -> Itera
             for row in _different(comparison, change, most):
                 number += isinstance(row, Row)
                 yield row._replace(number=number) if isinstance(row, Row) else row
-        if place == 0 and change.kind == "equal" and behind_fork(comparison):
+        forked = change.left <= comparison.fork[0] < change.left_end
+        if forked and change.kind != "moved" and behind_fork(comparison):
             yield Fork()
 
 
 def behind_fork(comparison: Comparison) -> bool:
-    """Whether anything differs behind what both share from the beginning on."""
-    return comparison.fork[0] >= 0 and comparison.differs
+    """Whether anything that was said differs behind what both share from the beginning on."""
+    return comparison.fork[0] >= 0 and any(c.kind != "equal" for c in comparison.said)
 
 
 def outline(comparison: Comparison) -> Iterator[tuple[Sign, int | None, int | None]]:
