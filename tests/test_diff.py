@@ -509,3 +509,45 @@ def test_facts_that_a_record_before_tells(write):
     assert compared(left, two, told=frozenset(diffing.FACTS))[0] == kinds
     pier = session("c", "/srv/pier", "one")
     assert compared(left, pier, told=frozenset(diffing.FACTS))[0] == [("changed", 1, 1)] * 2
+
+
+SHORT = f"session {THREAD}, which it goes on from, was shortened"
+
+
+@pytest.mark.parametrize(
+    ("change", "end", "gap"),
+    [
+        ({}, 0, ""),
+        ({1: "light it at once, whatever the harbour says"}, 0, ""),
+        ({1: "light"}, 0, ""),
+        ({}, None, ""),
+        ({}, 400, ""),
+        ({2: None}, 0, SHORT),
+        ({2: None, 3: None}, 0, SHORT),
+        ({1: None}, 0, ""),
+    ],
+)
+def test_the_numbers_of_records_tell_what_a_fork_goes_on_from(write, change, end, gap):
+    """Whatever became of the bytes before them; they do not change when those are mended."""
+    texts = {1: "light it", 2: "it burns", 3: "thanks"}
+    base = {"thread_id": THREAD, "end_ordinal_exclusive": 3}
+    whole = [meta(0, id=THREAD), *(says("user", words, n) for n, words in texts.items())]
+    if end is not None:
+        base["end_byte_offset"] = len(jsonl(*whole[:3])) + end
+    left = {n: words for n, words in (texts | change).items() if words}
+    write("parent", meta(0, id=THREAD), *(says("user", words, n) for n, words in left.items()))
+    child = write("child", meta(3, id=uid(5), history_base=base), says("user", "go on", 4))
+    parent = child.replace("child", "parent")
+    with diffing.diff(diffing.name_of(parent), diffing.name_of(child)) as found:
+        side = found.right
+        said_ = [side.unit(n).words for n in range(len(side))]
+    assert said_ == [*(words for n, words in left.items() if n < 3), "go on"]
+    assert side.missing == gap
+
+
+def test_a_record_without_a_number_stands_with_the_one_before_it(write):
+    base = {"thread_id": THREAD, "end_ordinal_exclusive": 3, "end_byte_offset": 10}
+    shared = [meta(0, id=THREAD), says("user", "a", 1), says("user", "b"), says("user", "c", 2)]
+    parent = write("parent", *shared, says("user", "d", 3), says("user", "e"))
+    child = write("child", meta(3, id=uid(5), history_base=base), says("user", "f", 4))
+    assert compared(parent, child)[0] == [("equal", 3, 3), ("left", 2, 0), ("right", 0, 1)]

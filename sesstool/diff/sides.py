@@ -181,41 +181,37 @@ class Side:
                 f"{source.name} is in UTF-16, which is not compared",
                 hint=f"sesstool repair --unsafe --write {quoted(source.name)} makes it UTF-8 first",
             )
-        chain = [(source, source.size)]
         session = open_session(source)
         origin = _origin(session)
         self.origin = origin
+        chain: list[tuple[FileSource, Origin | None]] = [(source, None)]
         while origin is not None and origin.mode == "reference":
             parent = _parent(session, origin, known)
             if parent is None or len(chain) == _MOST_FILES:
                 self.missing = f"session {origin.session}, which it goes on from, is not found"
                 break
             source = self._open(parent)
-            if source.size < origin.end:
-                self.missing = f"session {origin.session}, which it goes on from, was shortened"
-            chain.append((source, min(origin.end, source.size)))
+            chain.append((source, origin))
             session = open_session(source)
             origin = _origin(session)
         self._forms: list[Format] = []
-        for one, end in reversed(chain):
+        for one, cut in reversed(chain):
             session = open_session(one)
             self._sources.append(one)
             self._forms.append(session.format)
-            self._take(session, end)
+            self._take(session, cut)
         return session
 
-    def _take(self, session: Session, end: int) -> None:
-        """Take in the units of one file, up to a byte offset."""
+    def _take(self, session: Session, cut: Origin | None) -> None:
+        """Take in the units of one file, up to where another one goes on from it."""
         graph, form, tracker = session.graph, session.format, session.tracker
         picky = type(tracker).reads is not Tracker.reads
         first, file = len(self.keys), len(self._sources) - 1
         leaf = _Leaf(self.name.leaf)
+        shared = _Shared(cut, session.source.size) if cut else None
         for record in records(session.source):
-            if record.start >= end:
-                break
-            if record.end > end:
-                self.missing = f"{path_of(session.source)} was changed after it was forked"
-                break
+            if shared and not shared.has(record, form):
+                continue
             if record.healed or rounded(record.raw):
                 record.value = _value(record.raw)
             if not record.value:
@@ -241,6 +237,10 @@ class Side:
                 for event in meaning.events:
                     session.steer(event)
             self._add(file, record, meaning, row)
+        if shared and shared.torn:
+            self.missing = f"{path_of(session.source)} was changed after it was forked"
+        elif shared and shared.short:
+            self.missing = f"session {shared.cut.session}, which it goes on from, was shortened"
         if graph is not None:
             session.finish_graph()
             named = leaf.row(path_of(session.source)) if self.name.leaf else graph.leaf
@@ -311,6 +311,37 @@ def _value(raw: bytes) -> dict[str, Any]:
         with suppress(ValueError):
             value = exact(raw)
     return value if type(value) is dict else {}
+
+
+class _Shared:
+    """Tells which records of a file belong to a session that goes on from it.
+
+    Their numbers tell, if there are any, as they stay what they are where a repair or a redaction
+    moves bytes; else the bytes.
+    """
+
+    def __init__(self, cut: Origin, size: int) -> None:
+        self.cut = cut
+        self.torn = False
+        self._size = size
+        self._inside: bool | None = None
+        self._last = -1
+
+    @property
+    def short(self) -> bool:
+        """Whether some of them are gone."""
+        return self._size < self.cut.end if self._last < 0 else self._last < self.cut.ordinals - 1
+
+    def has(self, record: Record, form: Format) -> bool:
+        number = form.ordinal(record.value or {})
+        if min(number, self.cut.ordinals) >= 0:
+            self._inside = number < self.cut.ordinals
+            self._last = max(self._last, number if self._inside else 0)
+        if self._inside is not None or self.cut.end < 0:
+            # One without a number stands with the one before it.
+            return self._inside is not False
+        self.torn = self.torn or record.start < self.cut.end < record.end
+        return record.end <= self.cut.end
 
 
 class _Leaf:

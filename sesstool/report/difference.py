@@ -12,6 +12,7 @@ from sesstool.diff.fields import MISSING, changed_fields
 from sesstool.diff.sides import Side
 from sesstool.diff.units import KINDS, Unit, canonical
 from sesstool.diff.words import Piece, lines, words
+from sesstool.report.base import count
 
 # Longer texts are compared by their lines.
 _LONG = 2000
@@ -139,6 +140,14 @@ def tally(comparison: Comparison) -> Iterator[tuple[str, Counter[str]]]:
             for n in range(change.right, change.right_end):
                 table[right.kind(n)]["right"] += 1
     return ((kind, found) for kind, found in table.items() if found)
+
+
+def not_compared(side: Side) -> Iterator[str]:
+    """What of a side the comparison does not know of, a sentence each."""
+    if side.damaged:
+        yield f"{count(side.damaged, 'piece')} that cannot be read as a record: not compared"
+    if side.missing:
+        yield f"{side.missing}: what stands there is not compared"
 
 
 def _equal(
