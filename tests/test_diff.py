@@ -2,6 +2,9 @@
 
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -551,3 +554,22 @@ def test_a_record_without_a_number_stands_with_the_one_before_it(write):
     parent = write("parent", *shared, says("user", "d", 3), says("user", "e"))
     child = write("child", meta(3, id=uid(5), history_base=base), says("user", "f", 4))
     assert compared(parent, child)[0] == [("equal", 3, 3), ("left", 2, 0), ("right", 0, 1)]
+
+
+def test_a_branch_of_standard_input(write):
+    """It looks like an option and is none, also where letters of it are options."""
+    path = write("a", *talk(4), prompt(5, 2, "another way"), answer(6, 5, words("yes")))
+
+    def diff(*given):
+        command = [sys.executable, "-m", "sesstool", "diff", "--stat", *given]
+        with Path(path).open("rb") as data:
+            done = subprocess.run(command, stdin=data, capture_output=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    for given in (["-@4", path], [path, "-@4"]):
+        code, out = diff(*given)
+        assert code == 1
+        assert b" -@4  Claude Code session" in out
+    code, out = diff("-@foqv", path)
+    assert code == 2
+    assert b"has no record foqv" in out

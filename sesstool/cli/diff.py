@@ -47,11 +47,29 @@ class Facts(click.ParamType[frozenset[str]]):
         return facts
 
 
-@click.command("diff")
+class _Diff(click.Command):
+    """Takes -@LEAF, a branch of standard input, for no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See `click.Command.parse_args`."""
+        # No word of a command line has NUL in it.
+        marked = ["\0" + word if word.startswith("-@") else word for word in args]
+        rest = super().parse_args(ctx, marked)
+        for name, value in ctx.params.items():
+            if isinstance(value, str | Path):
+                ctx.params[name] = type(value)(str(value).replace("\0", ""))
+        return rest
+
+
+@click.command("diff", cls=_Diff)
 @common("text", "json")
 @click.argument("left", metavar="A")
 @click.argument("right", metavar="[B]", required=False)
-@click.option("--branches", is_flag=True, help="List the branches of A and compare two of them.")
+@click.option(
+    "--branches",
+    is_flag=True,
+    help="List the branches of A; compare the live one, or A@LEAF, and the newest other one.",
+)
 @click.option("--base", metavar="FILE", help="The session that both were forked from.")
 @click.option("--side-by-side", "view", flag_value="side-by-side", help="Two columns.")
 @click.option("--unified", "view", flag_value="unified", help="One column.")
@@ -63,9 +81,11 @@ class Facts(click.ParamType[frozenset[str]]):
     type=click.IntRange(min=0),
     default=_CONTEXT,
     show_default=True,
-    help="How many equal units are shown around a difference.",
+    help="How many equal units text and page show around a difference.",
 )
-@click.option("--whole", is_flag=True, help="Show all of long texts and stretches.")
+@click.option(
+    "--whole", is_flag=True, help="Show all of long texts and stretches; JSON always holds all."
+)
 @click.option(
     "--ignore",
     type=Facts(),
@@ -91,7 +111,7 @@ def command(
     """Compare two forks of a session: what both share, and what each then said and did.
 
     A and B are sessions; PATH@LEAF names a branch of one by the line or the id of its last
-    record. Exit 0 where they say the same, 1 where they do not.
+    record, -@LEAF one of standard input. Exit 0 where they say the same, 1 where they do not.
     """
     if html is not None:
         _refuse(html, shared)
