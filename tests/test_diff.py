@@ -573,3 +573,21 @@ def test_a_branch_of_standard_input(write):
     code, out = diff("-@foqv", path)
     assert code == 2
     assert b"has no record foqv" in out
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "note"),
+    [
+        ("light the lamp", "light the fire", "the right side changed it"),
+        ("light the fire", "light the lamp", "the left side changed it"),
+        ("light the fire", "light the wick", "new, or changed by both sides"),
+    ],
+)
+def test_the_ancestor_tells_who_changed_a_unit(write, capsys, ours, theirs, note):
+    base = write("base", prompt(1, None))
+    left, right = write("a", prompt(1, None, ours)), write("b", prompt(1, None, theirs))
+    for view in ("--unified", "--side-by-side"):
+        assert run(["diff", left, right, "--base", base, view]) == 1
+        assert note[:20] in capsys.readouterr().out
+    assert run(["diff", left, right, "--unified"]) == 1
+    assert "USER\n" in capsys.readouterr().out

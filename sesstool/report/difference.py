@@ -230,7 +230,20 @@ def _both(comparison: Comparison, one: int, other: int) -> tuple[Cell, Cell]:
     left, right = comparison.left, comparison.right
     parts = changed_parts(comparison, one, other)
     ours, theirs = title(left.unit(one)), title(right.unit(other))
-    return Cell(left.line(one), ours, parts), Cell(right.line(other), theirs, parts)
+    note = _changed_by(comparison, one, other)
+    return Cell(left.line(one), ours, parts, note), Cell(right.line(other), theirs, parts, note)
+
+
+def _changed_by(comparison: Comparison, one: int, other: int) -> str:
+    """Which side changed a unit, where the common ancestor is known."""
+    if comparison.based is None:
+        return ""
+    ours, theirs = comparison.based[0][one], comparison.based[1][other]
+    if ours and theirs:
+        return ""
+    if ours or theirs:
+        return f"the {'right' if ours else 'left'} side changed it"
+    return "new, or changed by both sides"
 
 
 def changed_parts(comparison: Comparison, one: int, other: int) -> list[Part]:
