@@ -218,11 +218,10 @@ class Side:
         made_of = self._forms[-1].origin(record.value) if self.origin is not None else None
         own = (made_of.at if made_of else "") or meaning.id
         for nth, unit in enumerate(units(record.value, meaning)):
+            kind, known = unit.kind, unit.id or (f"{own}#{nth}" if own else "")
             self.keys.append(unit.key())
-            known = unit.id or (f"{own}#{nth}" if own else "")
-            name = encoded(f"{unit.kind}\0{known}")
-            self.identities.append(hashed(name) if known else 0)
-            self.kinds.append(_KIND[unit.kind])
+            self.identities.append(hashed(encoded(f"{kind}\0{known}")) if known else 0)
+            self.kinds.append(_KIND[kind])
             self.rows.append(row)
             self._line.append(record.line)
             self._start.append(record.start)
