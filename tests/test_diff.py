@@ -373,3 +373,13 @@ def test_many_blocks_in_one_record(write):
     with diffing.diff(diffing.name_of(left), diffing.name_of(right)) as found:
         assert [found.left.unit(n).words for n in (65_535, 65_900)] == ["r65535", "other"]
         assert found.right.unit(65_999).words == "r65999"
+
+
+@pytest.mark.parametrize(("most", "told"), [(1_199, 1), (1_200, 0)])
+def test_a_text_of_too_many_lines_is_told(write, monkeypatch, capsys, most, told):
+    monkeypatch.setattr("sesstool.diff.words._MOST_LINES", most)
+    lines = "light the lamp\n" * 300
+    first = write("a", *talk(2), prompt(3, 2, f"{lines}one\n{lines[:-15]}"))
+    second = write("b", *talk(2), prompt(3, 2, f"{lines}two\n{lines[:-15]}"))
+    assert run(["diff", first, second]) == 1
+    assert capsys.readouterr().out.count("USER  (too long to compare by lines)") == told
