@@ -591,3 +591,13 @@ def test_the_ancestor_tells_who_changed_a_unit(write, capsys, ours, theirs, note
         assert note[:20] in capsys.readouterr().out
     assert run(["diff", left, right, "--unified"]) == 1
     assert "USER\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("most", "told"), [(1_199, 1), (1_200, 0)])
+def test_a_text_of_too_many_lines_is_told(write, monkeypatch, capsys, most, told):
+    monkeypatch.setattr("sesstool.diff.words._MOST_LINES", most)
+    lines = "light the lamp\n" * 300
+    first = write("a", *talk(2), prompt(3, 2, f"{lines}one\n{lines[:-15]}"))
+    second = write("b", *talk(2), prompt(3, 2, f"{lines}two\n{lines[:-15]}"))
+    assert run(["diff", first, second]) == 1
+    assert capsys.readouterr().out.count("USER  (too long to compare by lines)") == told

@@ -266,10 +266,10 @@ class Side:
         made_of = self._forms[-1].origin(record.value) if self.origin is not None else None
         own = (made_of.at if made_of else "") or meaning.id
         for nth, unit in enumerate(units(record.value, meaning)):
+            kind, known = unit.kind, unit.id or (f"{own}#{nth}" if own else "")
             self.keys.append(unit.key())
-            known = unit.id or (f"{own}#{nth}" if own else "")
             self.identities.append(_identity(unit, known) if known else 0)
-            self.kinds.append(_KIND[unit.kind])
+            self.kinds.append(_KIND[kind])
             self.rows.append(row)
             self._line.append(record.line)
             self._start.append(record.start)

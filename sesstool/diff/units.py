@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from struct import Struct
 from typing import Any
 
 import orjson
@@ -31,6 +32,7 @@ from sesstool.formats.events import (
 from sesstool.records.heal import decode
 from sesstool.records.jsonspan import parts
 
+_NUMBER = Struct(">q")
 KINDS = ("message", "thinking", "call", "result", "compaction", "rollback", "unknown")
 
 
@@ -77,24 +79,27 @@ def encoded(words: str) -> bytes:
 
 def hashed(raw: bytes) -> int:
     """A number of 64 bits, with a sign, that is the same in every run."""
-    return int.from_bytes(blake2b(raw, digest_size=8).digest(), "big", signed=True)
+    number: int = _NUMBER.unpack(blake2b(raw, digest_size=8).digest())[0]
+    return number
 
 
 def units(value: dict[str, Any], meaning: Meaning) -> Iterator[Unit]:
     """The units of a record, in the order in which the model gets them."""
     events = meaning.events
+    if len(events) == 1 and type(events[0]) is Message:  # most records
+        unit = _said(events[0], set())
+        if unit is not None:
+            yield unit
+        return
     compaction = [event for event in events if type(event) is Checkpoint]
     if compaction:
         pointer = max(compaction, key=lambda event: event.summary).pointer
         yield Unit("compaction", "", _summary(_at(value, pointer)), pointer=pointer)
         return
     own = {event.pointer for event in events if type(event) is not Message}
-    for event in sorted(events, key=_order) if len(events) > 1 else events:
-        if isinstance(event, Message):
-            words = "" if event.hidden else _message(event, own)
-            if words:
-                yield Unit("message", event.role, words, pointer=event.pointer)
-        elif (unit := _unit(value, event)) is not None:
+    for event in sorted(events, key=_order):
+        unit = _said(event, own) if isinstance(event, Message) else _unit(value, event)
+        if unit is not None:
             yield unit
 
 
@@ -135,13 +140,13 @@ def _summary(held: Any) -> str:
     return "\n".join(flat(mapping(item).get("content", item)) for item in items)
 
 
-def _message(event: Message, own: set[str]) -> str:
-    """The words of a message, without blocks that are units of their own."""
+def _said(event: Message, own: set[str]) -> Unit | None:
+    """The words of a message, without blocks that are units of their own; none where hidden."""
     content = event.content
-    if type(content) is not list:
-        return flat(content)
-    blocks = (b for n, b in enumerate(content) if f"{event.pointer}/{n}" not in own)
-    return flat(list(blocks))
+    if own and type(content) is list:
+        content = [b for n, b in enumerate(content) if f"{event.pointer}/{n}" not in own]
+    words = "" if event.hidden else flat(content)
+    return Unit("message", event.role, words, "", event.pointer) if words else None
 
 
 def flat(content: Any) -> str:

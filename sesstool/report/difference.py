@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from sesstool.diff.compare import Change, Comparison, told_apart
 from sesstool.diff.fields import MISSING, changed_fields
 from sesstool.diff.sides import Side
 from sesstool.diff.units import KINDS, Unit, canonical
-from sesstool.diff.words import Piece, lines, words
+from sesstool.diff.words import Piece, lines, too_long, words
 from sesstool.report.base import count
 
 # Longer texts are compared by their lines.
@@ -162,7 +162,10 @@ def _equal(
             yield Fold(folded)
             folded = 0
         left = _cell(comparison.left, change.left + n)
-        right = _cell(comparison.right, change.right + n)
+        if comparison.left.kind(change.left + n) == "call":  # its arguments may be in another order
+            right = _cell(comparison.right, change.right + n)
+        else:
+            right = replace(left, line=comparison.right.line(change.right + n))
         yield Row("=", left, right)
     if folded:
         yield Fold(folded)
@@ -230,7 +233,8 @@ def _both(comparison: Comparison, one: int, other: int) -> tuple[Cell, Cell]:
     left, right = comparison.left, comparison.right
     parts = changed_parts(comparison, one, other)
     ours, theirs = title(left.unit(one)), title(right.unit(other))
-    note = _changed_by(comparison, one, other)
+    coarse = "too long to compare by lines" if any(map(_is_coarse, parts)) else ""
+    note = "; ".join(filter(None, (_changed_by(comparison, one, other), coarse)))
     return Cell(left.line(one), ours, parts, note), Cell(right.line(other), theirs, parts, note)
 
 
@@ -244,6 +248,12 @@ def _changed_by(comparison: Comparison, one: int, other: int) -> str:
     if ours or theirs:
         return f"the {'right' if ours else 'left'} side changed it"
     return "new, or changed by both sides"
+
+
+def _is_coarse(part: Part) -> bool:
+    """Whether a part that changed has too many lines for all of its changes to be found."""
+    # What both have counts on both sides.
+    return too_long(sum(p.text.count("\n") * (2 if p.sign == "=" else 1) for p in part.pieces))
 
 
 def changed_parts(comparison: Comparison, one: int, other: int) -> list[Part]:
