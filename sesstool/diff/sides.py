@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sesstool.diff.exact import exact, rounded
-from sesstool.diff.units import KINDS, Unit, encoded, hashed, signature, units
+from sesstool.diff.units import KINDS, Unit, signature, units
 from sesstool.diff.ways import way
 from sesstool.errors import InputError, UsageError
 from sesstool.formats.base import Format, Origin, Tracker
@@ -297,8 +297,8 @@ class Side:
 def _identity(unit: Unit, known: str) -> int:
     # That of a result is the inverse of its call's: so it is found.
     if unit.kind == "result" and unit.id:
-        return ~hashed(encoded(f"call\0{known}"))
-    return hashed(encoded(f"{unit.kind}\0{known}"))
+        return ~hash(("call", known))
+    return hash((unit.kind, known))
 
 
 def _value(raw: bytes) -> dict[str, Any]:

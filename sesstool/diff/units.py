@@ -9,9 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import blake2b
-from struct import Struct
 from typing import Any
 
 import orjson
@@ -32,7 +29,6 @@ from sesstool.formats.events import (
 from sesstool.records.heal import decode
 from sesstool.records.jsonspan import parts
 
-_NUMBER = Struct(">q")
 KINDS = ("message", "thinking", "call", "result", "compaction", "rollback", "unknown")
 
 
@@ -58,15 +54,13 @@ class Unit:
         return self.content if type(self.content) is str else canonical(self.content).decode()
 
     def key(self) -> int:
-        """A number of 64 bits, with a sign, that is the same for units that say the same."""
+        """A number of 64 bits, with a sign, that is the same for units that say the same.
+
+        It is so within one run, and of another one in the next.
+        """
         content = self.content
-        raw = encoded(content) if type(content) is str else canonical(content)
-        return hashed(_head(self.kind, self.name, self.error) + raw)
-
-
-@lru_cache(1024)
-def _head(kind: str, name: str, error: bool) -> bytes:
-    return encoded(f"{kind}\0{name}\0{error:d}\0")
+        said = content if type(content) is str else canonical(content)
+        return hash((self.kind, self.name, self.error, said))
 
 
 def encoded(words: str) -> bytes:
@@ -75,12 +69,6 @@ def encoded(words: str) -> bytes:
         return words.encode()
     except UnicodeEncodeError:
         return words.encode("utf-8", "surrogatepass")
-
-
-def hashed(raw: bytes) -> int:
-    """A number of 64 bits, with a sign, that is the same in every run."""
-    number: int = _NUMBER.unpack(blake2b(raw, digest_size=8).digest())[0]
-    return number
 
 
 def units(value: dict[str, Any], meaning: Meaning) -> Iterator[Unit]:
