@@ -2,6 +2,9 @@
 
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ from tests.conftest import (
     THREAD,
     answer,
     boundary,
+    envelope,
     jsonl,
     linked,
     meta,
@@ -373,3 +377,227 @@ def test_many_blocks_in_one_record(write):
     with diffing.diff(diffing.name_of(left), diffing.name_of(right)) as found:
         assert [found.left.unit(n).words for n in (65_535, 65_900)] == ["r65535", "other"]
         assert found.right.unit(65_999).words == "r65999"
+
+
+def parallel(ids, answered, words=("it burns", "it is dark")):
+    """A turn of two calls, their results in order, and which call each one says it answers."""
+    calls = [answer(n + 2, n + 1, use(c, path=f"lamp {n}"), turn="m") for n, c in enumerate(ids)]
+    results = [
+        result(n + 4, n + 3, c, w) for n, (c, w) in enumerate(zip(answered, words, strict=True))
+    ]
+    return [prompt(1, None), *calls, *results, answer(6, 5)]
+
+
+def test_results_of_parallel_calls_that_are_swapped(write, capsys):
+    """Each text answers the other call: a copy may have new ids, so places tell which."""
+    left = write("a", *parallel(["c1", "c2"], ["c1", "c2"]))
+    right = write("b", *parallel(["x8", "x9"], ["x9", "x8"]))
+    copy = write("c", *parallel(["x8", "x9"], ["x8", "x9"]))
+    assert compared(left, copy)[0] == [("equal", 6, 6)]
+    kinds, _ = compared(left, right)
+    assert kinds == [("equal", 3, 3), *[("changed", 1, 1)] * 2, ("equal", 1, 1)]
+    assert run(["diff", "--unified", left, right]) == 1
+    out = capsys.readouterr().out
+    assert "-     answers: call [1] of its turn, Bash\n" in out
+    assert "+     answers: call {2} of its turn, Bash\n" in out
+    assert "-     it burns\n" in out
+
+
+def test_results_keep_their_calls_where_another_is_taken_out(write):
+    """The place of a call changes, and its result is the same one all the same."""
+    calls = [use(f"c{n}", path=f"lamp {n}") for n in range(3)]
+    results = [{"type": "tool_result", "tool_use_id": f"c{n}", "content": f"r{n}"} for n in (1, 2)]
+    left = write("a", prompt(1, None), answer(2, 1, *calls), prompt(3, 2, results))
+    right = write("b", prompt(1, None), answer(2, 1, *calls[1:]), prompt(3, 2, results))
+    kinds, _ = compared(left, right)
+    assert kinds == [("equal", 1, 1), ("left", 1, 0), ("equal", 4, 4)]
+
+
+def failed(n, parent, words, error):
+    block = {"type": "tool_result", "tool_use_id": "c1", "content": words, "is_error": error}
+    return prompt(n, parent, [block])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "told"),
+    [
+        (
+            prompt(1, None, "yes"),
+            answer(1, None, words("yes")),
+            ["role: [user]", "role: {assistant}", "-     yes"],
+        ),
+        (failed(1, None, "x", error=False), failed(1, None, "x", error=True), ["failed: [no]"]),
+        (
+            answer(1, None, use("c1", count=1)),
+            answer(1, None, use("c1", count=1.0)),
+            ['as written: {"count":1}', 'as written: {"count":1{.0}}'],
+        ),
+        (
+            answer(1, None, use("c1", "Read", path="x")),
+            answer(1, None, use("c1", "Write", path="x")),
+            ["tool: [Read]", "tool: {Write}"],
+        ),
+    ],
+)
+def test_no_change_is_told_without_what_changed(write, capsys, ours, theirs, told):
+    """Also where the words are the same."""
+    assert run(["diff", "--unified", write("a", ours), write("b", theirs)]) == 1
+    out = capsys.readouterr().out
+    assert [line for line in told if line not in out] == []
+
+
+def thinks(n, parent, signature):
+    return answer(
+        n, parent, {"type": "thinking", "thinking": "so it is", "signature": signature}, words("ok")
+    )
+
+
+def test_the_fork_point_is_found_whatever_facts_are_asked_for(write, capsys):
+    """New ids and times in all that is shared do not move it, nor make shared calls two."""
+    shared = use("c1", "Write", file_path="/srv/map.txt", content="x")
+    left = write("a", prompt(1, None), answer(2, 1, shared), result(3, 2, "c1"), prompt(4, 3, "on"))
+    again = [prompt(11, None), answer(12, 11, shared), result(13, 12, "c1"), prompt(14, 13, "back")]
+    right = write("b", *(r | {"timestamp": "2026-05-05T05:05:05.000Z"} for r in again))
+    told = frozenset(diffing.FACTS)
+    kinds, fork = compared(left, right, told=told)
+    assert fork == compared(left, right)[1] == (3, 3)
+    assert kinds == [*[("changed", 1, 1)] * 3, ("left", 1, 0), ("right", 0, 1)]
+    assert run(["diff", "--no-ignore", "--effects", "--unified", left, right]) == 1
+    out = capsys.readouterr().out
+    assert "fork at line 3 | line 3" in out
+    assert out.index("~ 3|3 TOOL RESULT") < out.index("↳ fork point") < out.index("- 4 USER")
+    assert "inherited by both, done once: 1 call\n" in out
+
+
+def test_where_only_envelopes_differ_there_is_no_fork(write, capsys):
+    left, right = write("a", prompt(1, None)), write("b", prompt(1, None, cwd="/srv/pier"))
+    assert run(["diff", "--no-ignore", left, right]) == 1
+    out = capsys.readouterr().out
+    assert "the same was said, in other envelopes" in out
+    assert "fork point" not in out
+
+
+def test_signatures_are_a_fact(write, capsys):
+    left, right = (write(s, prompt(1, None), thinks(2, 1, s)) for s in ("QUJD", "REVG"))
+    assert run(["diff", left, right]) == 0
+    assert run(["diff", "--ignore", "times,ids,cwd,version,model", "--unified", left, right]) == 1
+    out = capsys.readouterr().out
+    assert "~ 2|2 THINKING" in out
+    assert "-     signature: [QUJD]\n" in out
+    assert "~ 2|2 ASSISTANT" not in out
+
+
+def test_the_model_is_a_fact_of_what_it_said(write, capsys):
+    """What a person said is no other for it."""
+    left, right = ([prompt(1, None), answer(2, 1), prompt(3, 2)] for _ in range(2))
+    right[1]["message"]["model"] = "claude-other"
+    sides = write("a", *left), write("b", *right)
+    assert compared(*sides)[0] == [("equal", 3, 3)]
+    kinds, _ = compared(*sides, told=frozenset({"model"}))
+    assert kinds == [("equal", 1, 1), ("changed", 1, 1), ("equal", 1, 1)]
+    run(["diff", "--no-ignore", "--unified", *sides])
+    assert "-     model: claude-[test]\n" in capsys.readouterr().out
+
+
+def test_facts_that_a_record_before_tells(write):
+    """Codex tells the folder and the model once for all that comes behind."""
+
+    def session(name, cwd, model):
+        turn = envelope("turn_context", {"cwd": cwd, "model": model})
+        return write(name, meta(), turn, says("user", "go"), says("assistant", "gone"))
+
+    left = session("a", "/srv/beacon", "one")
+    kinds = [("equal", 1, 1), ("changed", 1, 1)]
+    two = session("b", "/srv/beacon", "two")
+    assert compared(left, two, told=frozenset(diffing.FACTS))[0] == kinds
+    pier = session("c", "/srv/pier", "one")
+    assert compared(left, pier, told=frozenset(diffing.FACTS))[0] == [("changed", 1, 1)] * 2
+
+
+SHORT = f"session {THREAD}, which it goes on from, was shortened"
+
+
+@pytest.mark.parametrize(
+    ("change", "end", "gap"),
+    [
+        ({}, 0, ""),
+        ({1: "light it at once, whatever the harbour says"}, 0, ""),
+        ({1: "light"}, 0, ""),
+        ({}, None, ""),
+        ({}, 400, ""),
+        ({2: None}, 0, SHORT),
+        ({2: None, 3: None}, 0, SHORT),
+        ({1: None}, 0, ""),
+    ],
+)
+def test_the_numbers_of_records_tell_what_a_fork_goes_on_from(write, change, end, gap):
+    """Whatever became of the bytes before them; they do not change when those are mended."""
+    texts = {1: "light it", 2: "it burns", 3: "thanks"}
+    base = {"thread_id": THREAD, "end_ordinal_exclusive": 3}
+    whole = [meta(0, id=THREAD), *(says("user", words, n) for n, words in texts.items())]
+    if end is not None:
+        base["end_byte_offset"] = len(jsonl(*whole[:3])) + end
+    left = {n: words for n, words in (texts | change).items() if words}
+    write("parent", meta(0, id=THREAD), *(says("user", words, n) for n, words in left.items()))
+    child = write("child", meta(3, id=uid(5), history_base=base), says("user", "go on", 4))
+    parent = child.replace("child", "parent")
+    with diffing.diff(diffing.name_of(parent), diffing.name_of(child)) as found:
+        side = found.right
+        said_ = [side.unit(n).words for n in range(len(side))]
+    assert said_ == [*(words for n, words in left.items() if n < 3), "go on"]
+    assert side.missing == gap
+
+
+def test_a_record_without_a_number_stands_with_the_one_before_it(write):
+    base = {"thread_id": THREAD, "end_ordinal_exclusive": 3, "end_byte_offset": 10}
+    shared = [meta(0, id=THREAD), says("user", "a", 1), says("user", "b"), says("user", "c", 2)]
+    parent = write("parent", *shared, says("user", "d", 3), says("user", "e"))
+    child = write("child", meta(3, id=uid(5), history_base=base), says("user", "f", 4))
+    assert compared(parent, child)[0] == [("equal", 3, 3), ("left", 2, 0), ("right", 0, 1)]
+
+
+def test_a_branch_of_standard_input(write):
+    """It looks like an option and is none, also where letters of it are options."""
+    path = write("a", *talk(4), prompt(5, 2, "another way"), answer(6, 5, words("yes")))
+
+    def diff(*given):
+        command = [sys.executable, "-m", "sesstool", "diff", "--stat", *given]
+        with Path(path).open("rb") as data:
+            done = subprocess.run(command, stdin=data, capture_output=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    for given in (["-@4", path], [path, "-@4"]):
+        code, out = diff(*given)
+        assert code == 1
+        assert b" -@4  Claude Code session" in out
+    code, out = diff("-@foqv", path)
+    assert code == 2
+    assert b"has no record foqv" in out
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "note"),
+    [
+        ("light the lamp", "light the fire", "the right side changed it"),
+        ("light the fire", "light the lamp", "the left side changed it"),
+        ("light the fire", "light the wick", "new, or changed by both sides"),
+    ],
+)
+def test_the_ancestor_tells_who_changed_a_unit(write, capsys, ours, theirs, note):
+    base = write("base", prompt(1, None))
+    left, right = write("a", prompt(1, None, ours)), write("b", prompt(1, None, theirs))
+    for view in ("--unified", "--side-by-side"):
+        assert run(["diff", left, right, "--base", base, view]) == 1
+        assert note[:20] in capsys.readouterr().out
+    assert run(["diff", left, right, "--unified"]) == 1
+    assert "USER\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("most", "told"), [(1_199, 1), (1_200, 0)])
+def test_a_text_of_too_many_lines_is_told(write, monkeypatch, capsys, most, told):
+    monkeypatch.setattr("sesstool.diff.words._MOST_LINES", most)
+    lines = "light the lamp\n" * 300
+    first = write("a", *talk(2), prompt(3, 2, f"{lines}one\n{lines[:-15]}"))
+    second = write("b", *talk(2), prompt(3, 2, f"{lines}two\n{lines[:-15]}"))
+    assert run(["diff", first, second]) == 1
+    assert capsys.readouterr().out.count("USER  (too long to compare by lines)") == told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ import pytest
 
 from sesstool.api import diffing
 from sesstool.cli import main
+from sesstool.diff.compare import Change
 from sesstool.diff.words import Piece
 from sesstool.report import diff_html
 from sesstool.report.difference import Row, outline, rows
@@ -363,3 +365,23 @@ def test_forks_of_real_clients(shared):
         counts = found.counts
         assert len(rows) == sum(counts[kind] for kind in ("changed", "left", "right"))
         assert len(shown.of("p")) > 10
+
+
+def test_what_was_not_compared_is_told(pair):
+    """A reader of the page alone must know what it leaves out, and of which side."""
+    left, right = pair(LEFT, RIGHT)
+    with right.path.open("ab") as file:
+        file.write(b'{"role": "user", "content": "torn')
+    with diffing.diff(left, right) as found:
+        found.left.missing = "session <i>x</i> is not found"
+        text = "".join(diff_html.page(found))
+    ours, theirs = text.split('<section class="card right"')
+    assert "1 piece that cannot be read as a record: not compared" in theirs
+    assert "1 piece" not in ours
+    assert "session &lt;i&gt;x&lt;/i&gt; is not found: what stands there is not compared" in ours
+
+
+def test_a_page_where_only_envelopes_differ(pair):
+    with diffing.diff(*pair(LEFT, [*LEFT]), told=frozenset(diffing.FACTS)) as found:
+        said_ = diff_html.page(replace(found, changes=(Change("changed", 0, 1, 0, 1),)))
+        assert "They say the same, in other envelopes." in "".join(said_)

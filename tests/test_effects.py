@@ -295,3 +295,32 @@ def test_every_tool_of_the_real_sessions_is_judged(shared):
     assert {n for n, k in kinds.items() if k == {"file"}} == {
         *("Edit", "MultiEdit", "Write", "apply_patch", "edit", "edit_file", "replace", "write")
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "paths"),
+    [
+        ("create_file", {"filePath": "a"}, ["a"]),
+        ("str_replace", {"file": "a", "old_str": "x"}, ["a"]),
+        ("write", {"fileName": "a"}, ["a"]),
+        ("edit", {"uri": "file:///srv/a"}, ["file:///srv/a"]),
+        ("edit_file", {"target-file": "a", "path": ""}, ["a"]),
+        ("MultiEdit", {"edits": [{"file_path": "a"}, {"file_path": "b"}]}, ["a", "b"]),
+        ("MultiEdit", {"file_path": "a", "edits": [{"old_string": "x"}]}, ["a"]),
+        ("write_file", {"files": ["a", "b", 3]}, ["a", "b"]),
+        ("edit", {"changes": {"file": {"path": "a"}}}, ["a"]),
+        ("write_file", {"path": "a", "content": {"path": "b"}}, ["a"]),
+        ("move_file", {"source": "a", "destination": "b"}, ["a", "b"]),
+        ("edit", {"edits": [None, [], {"path": None}]}, [""]),
+        ("edit", {"path": ["a"]}, [""]),
+    ],
+)
+def test_the_file_of_a_tool_is_found_however_its_argument_is_called(name, arguments, paths):
+    assert effects(name, arguments, HARMLESS) == _files(*paths)
+
+
+def test_arguments_nested_without_end_are_no_trouble():
+    deep: object = {"path": "a"}
+    for _ in range(5000):
+        deep = {"edits": [deep]}
+    assert effects("edit", deep, HARMLESS) == _files("")

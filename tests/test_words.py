@@ -194,6 +194,23 @@ def test_the_words_of_very_many_lines_are_not_looked_at(given_to_align):
     assert sum(given_to_align[1:]) < module._WORK
 
 
+def test_lines_beyond_a_bound_are_not_cut_at_their_ends(monkeypatch):
+    monkeypatch.setattr(module, "_WORK", 0)
+    monkeypatch.setattr(module, "_CUTS", 1)
+    assert _shown(lines("a b c\n=\na b c\n", "a x c\n=\na x c\n")) == (
+        "a[ b ]{ x }c\n=\n[a b c\n]{a x c\n}"
+    )
+
+
+def test_of_too_many_lines_only_equal_ends_are_found(given_to_align, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_LINES", 5)
+    pieces = lines("a\nb\nc\n", "a\nx\nc\n")
+    assert _shown(pieces) == "a[\nb\n]{\nx\n}c\n"
+    assert given_to_align == []
+    assert _shown(lines("a\nb\nc\n", "a\nx\nc")) == "a\n[b\n]{x\n}c[\n]"
+    assert given_to_align
+
+
 def test_a_word_that_changed_in_each_of_many_lines_is_found_in_each():
     left, right = (
         "".join(f"light the {word} {n}\n" for n in range(1_000)) for word in ("lamp", "oil")
@@ -215,4 +232,6 @@ def test_pieces_make_up_both_texts_beyond_every_bound(compare, left, right, long
         patch.setattr(module, "_WORK", work)
         patch.setattr(module, "_EACH", 20)
         patch.setattr(module, "_WINDOW", 3)
+        patch.setattr(module, "_CUTS", work % 7)
+        patch.setattr(module, "_MOST_LINES", long)
         _check(compare, left, right)

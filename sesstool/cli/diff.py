@@ -12,7 +12,9 @@ import click
 
 from sesstool.api import diffing
 from sesstool.cli.common import Common, common
+from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import destination, lean_heap, single
+from sesstool.encryption.keyring import Keys
 from sesstool.errors import UsageError, WriteError
 from sesstool.records.write import create
 from sesstool.report import diff_text
@@ -47,11 +49,29 @@ class Facts(click.ParamType[frozenset[str]]):
         return facts
 
 
-@click.command("diff")
+class _Diff(click.Command):
+    """Takes -@LEAF, a branch of standard input, for no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See `click.Command.parse_args`."""
+        # No word of a command line has NUL in it.
+        marked = ["\0" + word if word.startswith("-@") else word for word in args]
+        rest = super().parse_args(ctx, marked)
+        for name, value in ctx.params.items():
+            if isinstance(value, str | Path):
+                ctx.params[name] = type(value)(str(value).replace("\0", ""))
+        return rest
+
+
+@click.command("diff", cls=_Diff)
 @common("text", "json")
 @click.argument("left", metavar="A")
 @click.argument("right", metavar="[B]", required=False)
-@click.option("--branches", is_flag=True, help="List the branches of A and compare two of them.")
+@click.option(
+    "--branches",
+    is_flag=True,
+    help="List the branches of A; compare the live one, or A@LEAF, and the newest other one.",
+)
 @click.option("--base", metavar="FILE", help="The session that both were forked from.")
 @click.option("--side-by-side", "view", flag_value="side-by-side", help="Two columns.")
 @click.option("--unified", "view", flag_value="unified", help="One column.")
@@ -63,9 +83,11 @@ class Facts(click.ParamType[frozenset[str]]):
     type=click.IntRange(min=0),
     default=_CONTEXT,
     show_default=True,
-    help="How many equal units are shown around a difference.",
+    help="How many equal units text and page show around a difference.",
 )
-@click.option("--whole", is_flag=True, help="Show all of long texts and stretches.")
+@click.option(
+    "--whole", is_flag=True, help="Show all of long texts and stretches; JSON always holds all."
+)
 @click.option(
     "--ignore",
     type=Facts(),
@@ -74,6 +96,7 @@ class Facts(click.ParamType[frozenset[str]]):
     help="Facts of envelopes that are no difference.",
 )
 @click.option("--no-ignore", is_flag=True, help="Every fact of an envelope is a difference.")
+@key_options
 def command(
     shared: Common,
     left: str,
@@ -87,21 +110,24 @@ def command(
     whole: bool,
     ignore: frozenset[str],
     no_ignore: bool,
+    identities: tuple[Path, ...],
+    passphrase_fd: int | None,
 ) -> int:
     """Compare two forks of a session: what both share, and what each then said and did.
 
     A and B are sessions; PATH@LEAF names a branch of one by the line or the id of its last
-    record. Exit 0 where they say the same, 1 where they do not.
+    record, -@LEAF one of standard input. Exit 0 where they say the same, 1 where they do not.
     """
     if html is not None:
         _refuse(html, shared)
     lean_heap()
-    sides = _branches(shared, left, right) if branches else _two(left, right)
+    keys = keys_of(shared, identities, passphrase_fd)
+    sides = _branches(shared, left, right, keys) if branches else _two(left, right)
     if sides is None:
         return 0
     told = frozenset(diffing.FACTS).difference(frozenset() if no_ignore else ignore)
     ancestor = _named(base) if base else None
-    with diffing.diff(*sides, ancestor, told=told) as found:
+    with diffing.diff(*sides, ancestor, told=told, keys=keys) as found:
         with destination(shared) as out:
             if shared.output_format == "json":
                 from sesstool.report import diff_json  # noqa: PLC0415 - few runs need it
@@ -141,7 +167,7 @@ def _named(given: str) -> diffing.Name:
 
 
 def _branches(
-    shared: Common, left: str, right: str | None
+    shared: Common, left: str, right: str | None, keys: Keys
 ) -> tuple[diffing.Name, diffing.Name] | None:
     """List the leaves of a session; the live branch and the newest other one are compared.
 
@@ -150,7 +176,7 @@ def _branches(
     if right is not None:
         raise UsageError("--branches takes one session", hint="name branches as PATH@LEAF")
     name = _named(left)
-    found = diffing.branches(name.path)
+    found = diffing.branches(name.path, keys)
     for leaf in found:
         live = "  live" if leaf.live else ""
         said = count(leaf.messages, "message")

@@ -25,6 +25,10 @@ Pair = tuple[int, int]
 """A place on the left and one on the right that hold the same value."""
 
 
+_Values = tuple[list[int], list[float]]
+"""Places, and the values that stand there."""
+
+
 class Run(NamedTuple):
     """Equal values: left[left : left + length] == right[right : right + length]."""
 
@@ -88,26 +92,26 @@ def _align(a: list[int], b: list[int]) -> list[Run]:
     common = set(a).intersection(b)
     places = [[i for i, value in enumerate(side) if value in common] for side in (a, b)]
     found = _common([a[i] for i in places[0]], [b[i] for i in places[1]])
-    pairs = (
-        (places[0][run.left + step], places[1][run.right + step])
-        for run in found
-        for step in range(run.length)
+    return _runs(
+        pair
+        for i, j, length in found
+        for pair in zip(places[0][i : i + length], places[1][j : j + length], strict=True)
     )
-    return _joined(Run(i, j, 1) for i, j in pairs)
 
 
-def _joined(runs: Iterable[Run]) -> list[Run]:
-    """Ordered runs, those that touch on both sides made one."""
-    joined: list[Run] = []
+def _runs(pairs: Iterable[Pair]) -> list[Run]:
+    """Ordered pairs, those that touch on both sides made one run."""
+    runs: list[Run] = []
     left, right, length = 0, 0, 0
-    for run in runs:
-        if (run.left, run.right) == (left + length, right + length):
-            length += run.length
-        else:
-            joined.append(Run(left, right, length))
-            left, right, length = run
-    joined.append(Run(left, right, length))
-    return [run for run in joined if run.length]
+    for i, j in pairs:
+        if i != left + length or j != right + length:
+            if length:
+                runs.append(Run(left, right, length))
+            left, right, length = i, j, 0
+        length += 1
+    if length:
+        runs.append(Run(left, right, length))
+    return runs
 
 
 def _common(a: list[int], b: list[int]) -> list[Run]:
@@ -187,15 +191,20 @@ def _grams(values: Sequence[Hashable], gram: int) -> list[int]:
 
 def _once_in_both(a: list[int], b: list[int]) -> list[Pair]:
     """The places of what stands once on each side, in the order of the left one."""
-    there = _once(b)
-    return [(i, there[key]) for key, i in _once(a).items() if key in there]
+    return _once_among(a, b, set(a).intersection(b))
 
 
-def _once(keys: list[int]) -> dict[int, int]:
-    """Where each key stands that stands only once."""
+def _once_among(a: list[int], b: list[int], common: set[int]) -> list[Pair]:
+    there = _once(b, common)
+    return [(i, there[key]) for key, i in _once(a, common).items() if key in there]
+
+
+def _once(keys: list[int], common: set[int]) -> dict[int, int]:
+    """Where each of the common keys stands that stands only once."""
     places: dict[int, int] = {}
     for i, key in enumerate(keys):
-        places[key] = -1 if key in places else i
+        if key in common:
+            places[key] = -1 if key in places else i
     return {key: i for key, i in places.items() if i >= 0}
 
 
@@ -224,7 +233,7 @@ def _exact(a: list[int], b: list[int], gap: _Gap) -> list[Run]:
         pairs = [(i, j) for j, i in _subsequence(sides[1], sides[0])]
     else:
         pairs = _subsequence(*sides)
-    return _joined(Run(gap.left + i, gap.right + j, 1) for i, j in pairs)
+    return _runs((gap.left + i, gap.right + j) for i, j in pairs)
 
 
 def _subsequence(a: list[int], b: list[int]) -> list[Pair]:
@@ -289,8 +298,12 @@ def _moved(a: list[int], b: list[int], runs: Sequence[Run]) -> list[Run]:
 
     for run in runs:
         use(run)
+    common = {value for value, taken in zip(a, used[0], strict=True) if not taken}
+    common.intersection_update(v for v, taken in zip(b, used[1], strict=True) if not taken)
+    # What another value cuts apart is no row: the breaks equal no value, nor each other.
+    sides = _unused(a, used[0], common, 0.5), _unused(b, used[1], common, 1.5)
     found: list[Run] = []
-    heap = [(-run.length, run.left, run.right) for run in _elsewhere(a, b, *used)]
+    heap = [(-run.length, run.left, run.right) for run in _elsewhere(*sides)]
     heapq.heapify(heap)
     while heap:
         longest, left, right = heapq.heappop(heap)
@@ -306,17 +319,14 @@ def _moved(a: list[int], b: list[int], runs: Sequence[Run]) -> list[Run]:
         elif length >= LEAST:
             heapq.heappush(heap, (-length, left, right))
     # A value that stands once a side is used on both or on neither.
-    alone = (Run(i, j, 1) for i, j in _once_in_both(a, b) if not used[0][i])
-    return _joined(sorted([*found, *alone]))
+    alone = (Run(i, j, 1) for i, j in _once_among(a, b, common) if not used[0][i])
+    runs = sorted([*found, *alone])
+    return _runs((i + n, j + n) for i, j, length in runs for n in range(length))
 
 
-def _elsewhere(a: list[int], b: list[int], used_a: bytearray, used_b: bytearray) -> Iterator[Run]:
+def _elsewhere(left: _Values, right: _Values) -> Iterator[Run]:
     """Equal runs of at least `LEAST` unused values, which may overlap."""
-    common = {value for value, taken in zip(a, used_a, strict=True) if not taken}
-    common.intersection_update(v for v, taken in zip(b, used_b, strict=True) if not taken)
-    # What another value cuts apart is no row: the breaks equal no value, nor each other.
-    places, values = _unused(a, used_a, common, 0.5)
-    others, theirs = _unused(b, used_b, common, 1.5)
+    (places, values), (others, theirs) = left, right
     for gram in (gram for gram in _GRAMS if gram >= LEAST):
         pairs = _as_often(_grams(values, gram), _grams(theirs, gram))
         number = 0
@@ -340,10 +350,8 @@ def _elsewhere(a: list[int], b: list[int], used_a: bytearray, used_b: bytearray)
                 yield Run(places[start], others[start + shift], end - start)
 
 
-def _unused(
-    side: list[int], used: bytearray, common: set[int], gap: float
-) -> tuple[list[int], list[float]]:
-    """Places and values of what is common and not used, with `gap` where others stood between."""
+def _unused(side: list[int], used: bytearray, common: set[int], gap: float) -> _Values:
+    """What is common and not used, with `gap` where others stood between."""
     places: list[int] = []
     values: list[float] = []
     for i, value in enumerate(side):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
 from sesstool.diff.align import Run, align, moved
 from sesstool.diff.likeness import alike_in_order
-from sesstool.diff.sides import Side
+from sesstool.diff.sides import CALL, Side
 from sesstool.formats.base import Origin
 
 Kind = Literal["equal", "left", "right", "changed", "moved"]
-FACTS = ("times", "ids", "cwd", "version")
+FACTS = ("times", "ids", "cwd", "version", "model", "signature")
 """What envelopes tell beside what was said and done: no difference unless it is asked for."""
 # Pairs of units that only resemble each other are looked for where so many could, at most.
 _MOST_PAIRS = 1 << 14
@@ -43,6 +43,7 @@ class Comparison:
 
     `lineage` says in a few words how the two are related, and `origin` what told it.
     `based` says for each unit of a side whether the common ancestor has it, where there is one.
+    `said` are the changes by what was said and done alone, whatever envelopes tell.
     """
 
     left: Side
@@ -52,6 +53,7 @@ class Comparison:
     origin: Origin | None = None
     told: frozenset[str] = frozenset()
     based: tuple[bytearray, bytearray] | None = None
+    said: tuple[Change, ...] = ()
 
     @cached_property
     def counts(self) -> dict[Kind, int]:
@@ -71,7 +73,7 @@ class Comparison:
     @property
     def fork(self) -> tuple[int, int]:
         """The last units that both share from the beginning on, -1 where they share none."""
-        first = self.changes[0] if self.changes else None
+        first = self.said[0] if self.said else None
         shared = first is not None and first.kind == "equal"
         return (first.left_end - 1, first.right_end - 1) if first and shared else (-1, -1)
 
@@ -86,13 +88,12 @@ def compare(
     runs = align(left.keys, right.keys)
     elsewhere = moved(left.keys, right.keys, runs)
     changes: Iterable[Change] = _changes(left, right, runs, elsewhere)
-    if told:
-        changes = _told(left, right, changes, told)
-    changes = _forked(left, right, changes)
+    said = tuple(_forked(left, right, _crossed(left, right, list(changes))))
+    shown = tuple(_told(left, right, said, told)) if told else said
     based = None
     if base is not None:
         based = (_in_base(base, left), _in_base(base, right))
-    return Comparison(left, right, tuple(changes), *related(left, right, runs), told, based)
+    return Comparison(left, right, shown, *related(left, right, runs), told, based, said)
 
 
 def envelope(side: Side, number: int) -> dict[str, str]:
@@ -104,8 +105,8 @@ def envelope(side: Side, number: int) -> dict[str, str]:
         "ids.parent": about.parent or "",
         "ids.session": about.session,
         "ids.call": unit.id,
-        "cwd": about.cwd,
-        "version": about.version,
+        **side.facts(number),
+        "signature": side.signature(number),
     }
 
 
@@ -125,6 +126,39 @@ def _told(
     left: Side, right: Side, changes: Iterable[Change], told: frozenset[str]
 ) -> Iterator[Change]:
     """The changes, with what is equal but for its envelope as changed."""
+
+    def differ(one: int, other: int) -> bool:
+        return bool(told_apart(left, one, right, other, told))
+
+    return _apart(changes, differ)
+
+
+def _crossed(left: Side, right: Side, changes: list[Change]) -> Iterator[Change]:
+    """The changes, with results that say the same but answer another call as changed.
+
+    Ids may be new in a copy: a call is another one where the one that the result answers has
+    its like elsewhere. That counts among parallel calls only, as rows of the same calls and
+    results may be matched in several ways.
+    """
+    there: dict[int, int] = {}
+    for change in changes:
+        if change.kind != "left":
+            shift = (change.elsewhere if change.kind == "moved" else change.right) - change.left
+            calls = (n for n in range(change.left, change.left_end) if left.kinds[n] == CALL)
+            there.update((n, n + shift) for n in calls)
+    back = {other: one for one, other in there.items()}
+
+    def differ(one: int, other: int) -> bool:
+        ours, theirs = left.answers[one], right.answers[other]
+        if min(ours, theirs) < 0 or left.nth_call(ours) == right.nth_call(theirs):
+            return False
+        return there.get(ours, theirs) != theirs or back.get(theirs, ours) != ours
+
+    return _apart(changes, differ)
+
+
+def _apart(changes: Iterable[Change], differ: Callable[[int, int], bool]) -> Iterator[Change]:
+    """The changes, with pairs that are equal and yet differ as changed."""
     for change in changes:
         if change.kind != "equal":
             yield change
@@ -132,7 +166,7 @@ def _told(
         a, b = change.left, change.right
         for n in range(change.left_end - change.left):
             one, other = change.left + n, change.right + n
-            if told_apart(left, one, right, other, told):
+            if differ(one, other):
                 if one > a:
                     yield Change("equal", a, one, b, other)
                 yield Change("changed", one, one + 1, other, other + 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from sesstool.diff.fields import decoded
@@ -17,8 +18,11 @@ from sesstool.diff.fields import decoded
 # but the agent's own notes, whoever runs them.
 _NAMES = {
     "file": """
-        write writefile createfile edit editfile multiedit notebookedit replace searchreplace
-        strreplace strreplaceeditor strreplacebasededittool deletefile
+        appendfile applydiff copyfile createfile createnewfile deletefile edit editfile
+        editnotebook editnotebookfile fsappend fsreplace fswrite inserteditintofile insertcontent
+        movefile multiedit multireplacestringinfile notebookedit removefile renamefile replace
+        replaceinfile replacestringinfile searchandreplace searchreplace strreplace
+        strreplaceeditor strreplacebasededittool write writefile writetofile
     """,
     "patch": "applypatch",
     "command": """
@@ -35,7 +39,48 @@ _NAMES = {
     """,
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
-_PATHS = ("file_path", "path", "notebook_path", "absolute_path", "target_file", "filename")
+# Members of arguments that name a file, written as the tools are, the surest first; what moves
+# or copies one names two.
+_PATHS = [
+    "filepath",
+    "path",
+    "notebookpath",
+    "absolutepath",
+    "targetfile",
+    "targetpath",
+    "relativepath",
+    "filename",
+    "file",
+    "uri",
+    "fileuri",
+]
+_MOVED = [
+    "source",
+    "sourcepath",
+    "src",
+    "oldpath",
+    "from",
+    "destination",
+    "destinationpath",
+    "dest",
+    "newpath",
+    "to",
+]
+_LISTS = ["files", "paths", "filepaths", "filenames"]
+# What these hold is written into a file, and tells of none.
+_CONTENTS = [
+    "content",
+    "contents",
+    "filetext",
+    "newstring",
+    "newstr",
+    "oldstring",
+    "oldstr",
+    "text",
+    "data",
+    "value",
+]
+_DEEPEST = 4
 _LINES = ("command", "cmd", "script", "source", "input")
 _RECIPIENTS = ("subagent_type", "agent_type", "recipient", "to", "target", "channel", "id", "url")
 
@@ -84,14 +129,14 @@ def _effects(name: str, given: Any) -> Iterator[Effect]:
         yield Effect("message", name.split("__")[1])
         return
     fields = given if type(given) is dict else {}
-    tool = re.sub(r"[._-]", "", name.removeprefix("functions.").lower())
+    tool = _plain(name.removeprefix("functions."))
     kind = _KINDS.get(tool, "message" if tool.startswith("send") else "other")
     if kind == "file":
         # Editors of several commands in one: this one shows a file.
         if fields.get("command") != "view":
-            yield Effect("file", _first(fields, _PATHS))
+            yield from _filed(tool, fields)
     elif kind == "patch":
-        yield from _patched(_patch(given)) or [Effect("file", _first(fields, _PATHS))]
+        yield from _patched(_patch(given)) or _filed(tool, fields)
     elif kind == "command":
         yield from _commanded(given)
     elif kind == "keys":
@@ -102,6 +147,32 @@ def _effects(name: str, given: Any) -> Iterator[Effect]:
         yield Effect("message", _first(fields, _RECIPIENTS))
     elif kind == "other":
         yield Effect("other", "")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[._-]", "", name.lower())
+
+
+def _filed(tool: str, fields: dict[str, Any]) -> Iterator[Effect]:
+    """The files that the arguments of a tool name, or one that is not known."""
+    found = list(_paths(fields, _DEEPEST))
+    if tool.startswith(("move", "rename", "copy")):
+        found += [v for k, v in fields.items() if _plain(k) in _MOVED and type(v) is str]
+    yield from (Effect("file", path) for path in found or [""])
+
+
+def _paths(fields: dict[str, Any], depth: int) -> Iterator[str]:
+    """The file that an object names, and those that what is in it names."""
+    own = {_plain(name): value for name, value in fields.items() if value}
+    named = (own[name] for name in _PATHS if type(own.get(name)) is str)
+    yield from islice(named, 1)
+    for name, value in own.items():
+        if depth and name not in _CONTENTS:
+            for item in value if type(value) is list else [value]:
+                if type(item) is dict:
+                    yield from _paths(item, depth - 1)
+                elif type(item) is str and type(value) is list and name in _LISTS:
+                    yield item
 
 
 def _first(fields: dict[str, Any], keys: tuple[str, ...]) -> str:

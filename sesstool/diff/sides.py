@@ -5,28 +5,33 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Hashable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from glob import escape
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from sesstool.diff.units import KINDS, Unit, encoded, hashed, units
+from sesstool.diff.exact import exact, rounded
+from sesstool.diff.units import KINDS, Unit, signature, units
 from sesstool.diff.ways import way
 from sesstool.errors import InputError, UsageError
 from sesstool.formats.base import Format, Origin, Tracker
 from sesstool.formats.events import Meaning
 from sesstool.model.graph import Graph
 from sesstool.model.session import Session, open_session, path_of
-from sesstool.records.heal import decode, heal
+from sesstool.records.heal import decode
 from sesstool.records.opening import open_source
 from sesstool.records.recover import Record, records, utf16
-from sesstool.records.source import FileSource, Source
+from sesstool.records.source import FileSource, Source, plain_path
 from sesstool.text import quoted
 
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
+
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
+CALL, _RESULT = _KIND["call"], _KIND["result"]
 # References lead from file to file: more of them in a row would be a circle.
 _MOST_FILES = 64
 # So many records at the beginning tell where a session comes from.
@@ -55,12 +60,13 @@ class Side:
     call. `origin` is what the session tells of where it comes from.
     """
 
-    def __init__(self, name: Name, *, known: Sequence[Path] = ()) -> None:
-        """Read a session. `known` are files that may be its parent.
+    def __init__(self, name: Name, *, known: Sequence[Path] = (), keys: Keys | None = None) -> None:
+        """Read a session. `known` are files that may be its parent, `keys` open encrypted ones.
 
         Raises InputError, NotASessionError, and UsageError for a leaf that is none.
         """
         self.name = name
+        self._keys = keys
         self.keys = array("q")
         self.identities = array("q")
         self.kinds = bytearray()
@@ -77,6 +83,8 @@ class Side:
         self._end = array("q")
         self._nth = array("i")
         self._file = bytearray()
+        self._fact = array("i")
+        self._facts: list[tuple[str, str, str]] = [("", "", "")]  # folder, version, model
         self._sources: list[Source] = []
         self._stack = ExitStack()
         try:
@@ -112,6 +120,19 @@ class Side:
         """The facts of the envelope around a unit."""
         return self._raw(self._file[number], self._start[number], self._end[number])[1]
 
+    def facts(self, number: int) -> dict[str, str]:
+        """The folder, the version and, of what a model said, the model; told there or before."""
+        cwd, version, model = self._facts[self._fact[number]]
+        by_model = (
+            self.kind(number) in ("thinking", "call") or self.unit(number).name == "assistant"
+        )
+        return {"cwd": cwd, "version": version, "model": model if by_model else ""}
+
+    def signature(self, number: int) -> str:
+        """The signatures of a unit."""
+        at = (self._file[number], self._start[number], self._end[number])
+        return signature(self._raw(*at)[2], self.unit(number))
+
     def mark(self, number: int) -> Hashable:
         """What only the same unit of another side has: its identity, else where it stands."""
         return self.identities[number] or (self.file(number), self._start[number])
@@ -124,22 +145,39 @@ class Side:
         """The line of the record that a unit stands in."""
         return self._line[number]
 
+    @cached_property
+    def answers(self) -> array[int]:
+        """For each unit the number of the call whose result it is, -1 where it is of none."""
+        calls: dict[int, int] = {}
+        found = array("i", [-1]) * len(self)
+        for n, (kind, name) in enumerate(zip(self.kinds, self.identities, strict=True)):
+            if kind == CALL and name:
+                calls[name] = n
+            elif kind == _RESULT:
+                found[n] = calls.get(~name, -1)
+        return found
+
+    def nth_call(self, number: int) -> int:
+        """How many calls there are from the last result on up to this one, itself included."""
+        results = self.kinds.rfind(_RESULT, 0, number)
+        return self.kinds.count(CALL, results + 1, number + 1)
+
     def parent(self) -> Path | None:
         """The file of the session that this one says it comes from, if it is near."""
-        return _parent(self._session, self.origin, ()) if self.origin else None
+        return _parent(self._session, self.origin, (), self._keys) if self.origin else None
 
     def file(self, number: int) -> str:
         """The file that a unit stands in."""
         return path_of(self._sources[self._file[number]])
 
     def _open(self, path: Path | str) -> FileSource:
-        return self._stack.enter_context(open_source(path))
+        return self._stack.enter_context(open_source(path, self._keys))
 
-    def _units(self, file: int, start: int, end: int) -> tuple[list[Unit], Meaning]:
+    def _units(self, file: int, start: int, end: int) -> tuple[list[Unit], Meaning, dict[str, Any]]:
         raw = self._sources[file].read(start, end)
-        value = _value(raw, start)
+        value = _value(raw)
         meaning = self._forms[file].meaning(value)
-        return list(units(value, meaning)), meaning
+        return list(units(value, meaning)), meaning, value
 
     def _read(self, source: FileSource, known: Sequence[Path]) -> Session:
         """Read the files that the side is made of, the oldest first."""
@@ -148,42 +186,40 @@ class Side:
                 f"{source.name} is in UTF-16, which is not compared",
                 hint=f"sesstool repair --unsafe --write {quoted(source.name)} makes it UTF-8 first",
             )
-        chain = [(source, source.size)]
         session = open_session(source)
         origin = _origin(session)
         self.origin = origin
+        chain: list[tuple[FileSource, Origin | None]] = [(source, None)]
         while origin is not None and origin.mode == "reference":
-            parent = _parent(session, origin, known)
+            parent = _parent(session, origin, known, self._keys)
             if parent is None or len(chain) == _MOST_FILES:
                 self.missing = f"session {origin.session}, which it goes on from, is not found"
                 break
             source = self._open(parent)
-            if source.size < origin.end:
-                self.missing = f"session {origin.session}, which it goes on from, was shortened"
-            chain.append((source, min(origin.end, source.size)))
+            chain.append((source, origin))
             session = open_session(source)
             origin = _origin(session)
         self._forms: list[Format] = []
-        for one, end in reversed(chain):
+        for one, cut in reversed(chain):
             session = open_session(one)
             self._sources.append(one)
             self._forms.append(session.format)
-            self._take(session, end)
+            self._take(session, cut)
         return session
 
-    def _take(self, session: Session, end: int) -> None:
-        """Take in the units of one file, up to a byte offset."""
+    def _take(self, session: Session, cut: Origin | None) -> None:
+        """Take in the units of one file, up to where another one goes on from it."""
         graph, form, tracker = session.graph, session.format, session.tracker
         picky = type(tracker).reads is not Tracker.reads
         first, file = len(self.keys), len(self._sources) - 1
         leaf = _Leaf(self.name.leaf)
+        shared = _Shared(cut, session.source.size) if cut else None
         for record in records(session.source):
-            if record.start >= end:
-                break
-            if record.end > end:
-                self.missing = f"{path_of(session.source)} was changed after it was forked"
-                break
-            if record.value is None:
+            if shared and not shared.has(record, form):
+                continue
+            if record.healed or rounded(record.raw):
+                record.value = _value(record.raw)
+            if not record.value:
                 self.damaged += 1
                 continue
             meaning = form.meaning(record.value)
@@ -195,6 +231,7 @@ class Side:
             session.id = session.id or meaning.session
             session.cwd = session.cwd or meaning.cwd
             session.version = meaning.version or session.version
+            self._tell(meaning)
             row = -1
             if graph is not None and meaning.linked:
                 if meaning.parent and meaning.parent == session.id:
@@ -205,6 +242,10 @@ class Side:
                 for event in meaning.events:
                     session.steer(event)
             self._add(file, record, meaning, row)
+        if shared and shared.torn:
+            self.missing = f"{path_of(session.source)} was changed after it was forked"
+        elif shared and shared.short:
+            self.missing = f"session {shared.cut.session}, which it goes on from, was shortened"
         if graph is not None:
             session.finish_graph()
             named = leaf.row(path_of(session.source)) if self.name.leaf else graph.leaf
@@ -214,22 +255,33 @@ class Side:
                 f"{path_of(session.source)} has no branches", hint="leave out what is behind the @"
             )
 
+    def _tell(self, meaning: Meaning) -> None:
+        """Keep what a record tells of the records from it on."""
+        before = self._facts[-1]
+        told = (
+            meaning.cwd or before[0],
+            meaning.version or before[1],
+            meaning.model or before[2],
+        )
+        if told != before:
+            self._facts.append(told)
+
     def _add(self, file: int, record: Record, meaning: Meaning, row: int) -> None:
         assert record.value is not None
         made_of = self._forms[-1].origin(record.value) if self.origin is not None else None
         own = (made_of.at if made_of else "") or meaning.id
         for nth, unit in enumerate(units(record.value, meaning)):
+            kind, known = unit.kind, unit.id or (f"{own}#{nth}" if own else "")
             self.keys.append(unit.key())
-            known = unit.id or (f"{own}#{nth}" if own else "")
-            name = encoded(f"{unit.kind}\0{known}")
-            self.identities.append(hashed(name) if known else 0)
-            self.kinds.append(_KIND[unit.kind])
+            self.identities.append(_identity(unit, known) if known else 0)
+            self.kinds.append(_KIND[kind])
             self.rows.append(row)
             self._line.append(record.line)
             self._start.append(record.start)
             self._end.append(record.end)
             self._nth.append(nth)
             self._file.append(file)
+            self._fact.append(len(self._facts) - 1)
 
     def _keep(self, first: int, session: Session, graph: Graph, leaf: int) -> None:
         """Leave only the units of the branch that ends with a leaf."""
@@ -239,7 +291,7 @@ class Side:
         kept = [n for n in range(first, len(rows)) if rows[n] < 0 or on_way[rows[n]]]
         if len(kept) == len(self.keys) - first:
             return
-        for name in ("keys", "identities", "rows", "_line", "_start", "_end", "_nth"):
+        for name in ("keys", "identities", "rows", "_line", "_start", "_end", "_nth", "_fact"):
             column = getattr(self, name)
             column[first:] = array(column.typecode, (column[n] for n in kept))
         for name in ("kinds", "_file"):
@@ -247,12 +299,54 @@ class Side:
             column[first:] = bytes(column[n] for n in kept)
 
 
-def _value(raw: bytes, start: int) -> dict[str, Any]:
-    try:
-        value = decode(raw)
-    except ValueError:
-        value, _ = heal(raw, start)
+def _identity(unit: Unit, known: str) -> int:
+    # That of a result is the inverse of its call's: so it is found.
+    if unit.kind == "result" and unit.id:
+        return ~hash(("call", known))
+    return hash((unit.kind, known))
+
+
+def _value(raw: bytes) -> dict[str, Any]:
+    """The object of a record, {} where it cannot be told exactly."""
+    value: Any = None
+    if not rounded(raw):
+        with suppress(ValueError):
+            value = decode(raw)
+    if value is None:
+        with suppress(ValueError):
+            value = exact(raw)
     return value if type(value) is dict else {}
+
+
+class _Shared:
+    """Tells which records of a file belong to a session that goes on from it.
+
+    Their numbers tell, if there are any, as they stay what they are where a repair or a redaction
+    moves bytes; else the bytes.
+    """
+
+    def __init__(self, cut: Origin, size: int) -> None:
+        self.cut = cut
+        self.torn = False
+        self._size = size
+        self._inside: bool | None = None
+        self._last = -1
+
+    @property
+    def short(self) -> bool:
+        """Whether some of them are gone."""
+        return self._size < self.cut.end if self._last < 0 else self._last < self.cut.ordinals - 1
+
+    def has(self, record: Record, form: Format) -> bool:
+        number = form.ordinal(record.value or {})
+        if min(number, self.cut.ordinals) >= 0:
+            self._inside = number < self.cut.ordinals
+            self._last = max(self._last, number if self._inside else 0)
+        if self._inside is not None or self.cut.end < 0:
+            # One without a number stands with the one before it.
+            return self._inside is not False
+        self.torn = self.torn or record.start < self.cut.end < record.end
+        return record.end <= self.cut.end
 
 
 class _Leaf:
@@ -297,23 +391,25 @@ def _origin(session: Session) -> Origin | None:
     return next(filter(None, told), None)
 
 
-def _parent(session: Session, origin: Origin, known: Sequence[Path]) -> Path | None:
+def _parent(
+    session: Session, origin: Origin, known: Sequence[Path], keys: Keys | None
+) -> Path | None:
     """The file of the session that another refers to: one that is known, or one near it."""
     path = session.source.path
     form = session.format
     near: list[Path] = list(known)
     if path is not None:
         near += sorted(path.parent.glob(f"*{escape(origin.session)}*.jsonl*"))
-        home = form.home(path)
+        home = form.home(plain_path(path))
         if home is not None:
             near += sorted(home.rglob(f"*{escape(origin.session)}*.jsonl*"))
-    named = (p for p in near if form.session_id(p) == origin.session)
-    return next(named, None) or next((p for p in known if _is(p, origin.session)), None)
+    named = (p for p in near if form.session_id(plain_path(p)) == origin.session)
+    return next(named, None) or next((p for p in known if _is(p, origin.session, keys)), None)
 
 
-def _is(path: Path, name: str) -> bool:
+def _is(path: Path, name: str, keys: Keys | None) -> bool:
     """Whether a file, whatever it is called, holds the session of an id."""
-    with open_source(path) as source:
+    with open_source(path, keys) as source:
         session = open_session(source)
         head = (record.value for record in islice(records(source), _HEAD))
         told = (session.format.meaning(value).session for value in head if value is not None)

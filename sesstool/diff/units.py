@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
 import orjson
 
+from sesstool.diff.exact import loads, rounded
 from sesstool.formats.base import mapping, text
 from sesstool.formats.events import (
     Checkpoint,
@@ -55,15 +54,13 @@ class Unit:
         return self.content if type(self.content) is str else canonical(self.content).decode()
 
     def key(self) -> int:
-        """A number of 64 bits, with a sign, that is the same for units that say the same."""
+        """A number of 64 bits, with a sign, that is the same for units that say the same.
+
+        It is so within one run, and of another one in the next.
+        """
         content = self.content
-        raw = encoded(content) if type(content) is str else canonical(content)
-        return hashed(_head(self.kind, self.name, self.error) + raw)
-
-
-@lru_cache(1024)
-def _head(kind: str, name: str, error: bool) -> bytes:
-    return encoded(f"{kind}\0{name}\0{error:d}\0")
+        said = content if type(content) is str else canonical(content)
+        return hash((self.kind, self.name, self.error, said))
 
 
 def encoded(words: str) -> bytes:
@@ -74,26 +71,23 @@ def encoded(words: str) -> bytes:
         return words.encode("utf-8", "surrogatepass")
 
 
-def hashed(raw: bytes) -> int:
-    """A number of 64 bits, with a sign, that is the same in every run."""
-    return int.from_bytes(blake2b(raw, digest_size=8).digest(), "big", signed=True)
-
-
 def units(value: dict[str, Any], meaning: Meaning) -> Iterator[Unit]:
     """The units of a record, in the order in which the model gets them."""
     events = meaning.events
+    if len(events) == 1 and type(events[0]) is Message:  # most records
+        unit = _said(events[0], set())
+        if unit is not None:
+            yield unit
+        return
     compaction = [event for event in events if type(event) is Checkpoint]
     if compaction:
         pointer = max(compaction, key=lambda event: event.summary).pointer
         yield Unit("compaction", "", _summary(_at(value, pointer)), pointer=pointer)
         return
     own = {event.pointer for event in events if type(event) is not Message}
-    for event in sorted(events, key=_order) if len(events) > 1 else events:
-        if isinstance(event, Message):
-            words = "" if event.hidden else _message(event, own)
-            if words:
-                yield Unit("message", event.role, words, pointer=event.pointer)
-        elif (unit := _unit(value, event)) is not None:
+    for event in sorted(events, key=_order):
+        unit = _said(event, own) if isinstance(event, Message) else _unit(value, event)
+        if unit is not None:
             yield unit
 
 
@@ -134,13 +128,13 @@ def _summary(held: Any) -> str:
     return "\n".join(flat(mapping(item).get("content", item)) for item in items)
 
 
-def _message(event: Message, own: set[str]) -> str:
-    """The words of a message, without blocks that are units of their own."""
+def _said(event: Message, own: set[str]) -> Unit | None:
+    """The words of a message, without blocks that are units of their own; none where hidden."""
     content = event.content
-    if type(content) is not list:
-        return flat(content)
-    blocks = (b for n, b in enumerate(content) if f"{event.pointer}/{n}" not in own)
-    return flat(list(blocks))
+    if own and type(content) is list:
+        content = [b for n, b in enumerate(content) if f"{event.pointer}/{n}" not in own]
+    words = "" if event.hidden else flat(content)
+    return Unit("message", event.role, words, "", event.pointer) if words else None
 
 
 def flat(content: Any) -> str:
@@ -167,13 +161,26 @@ def _thought(block: Any) -> str:
     return said or text(sealed)
 
 
+def signature(value: dict[str, Any], unit: Unit) -> str:
+    """What a record has beside the words of a unit, to prove who said them; "" for nothing."""
+    held = _at(value, unit.pointer)
+    blocks = held if type(held) is list and unit.kind == "message" else [held]
+    return " ".join(
+        text(seal)
+        for block in map(mapping, blocks)
+        if len(blocks) == 1 or text(block.get("type")).endswith("text")
+        for name, seal in block.items()
+        if name.lower().endswith("signature") or name == "encrypted_content"
+    )
+
+
 def _arguments(arguments: Any) -> Any:
     """What a call was given, as a value where it is kept as JSON text."""
     if type(arguments) is not str:
         return arguments
     try:
-        value = decode(arguments)
-    except (ValueError, RecursionError):
+        value = loads(arguments) if rounded(encoded(arguments)) else decode(arguments)
+    except ValueError:
         return arguments
     return value if type(value) in (dict, list) else arguments
 
@@ -189,8 +196,26 @@ def canonical(value: Any) -> bytes:
     """A value as JSON, the same for the same value."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, RecursionError):  # half a character, or an integer of many digits
-        try:
-            return json.dumps(value, sort_keys=True).encode("utf-8", "surrogatepass")
-        except RecursionError:
-            return b"(nested too deep)"
+    except TypeError:  # half a character, an integer of many digits, or nested deeply
+        return "".join(_written(value)).encode()
+
+
+def _written(value: Any) -> Iterator[str]:
+    """The parts of a value's JSON, however deep it is nested."""
+    todo = [value]  # and, as tuples, the text between values, the last one first
+    while todo:
+        value = todo.pop()
+        if type(value) is tuple:
+            yield value[0]
+        elif type(value) is dict:
+            todo.append(("}",))
+            for n, key in reversed(list(enumerate(sorted(value)))):
+                todo += [value[key], (f"{',' * (n > 0)}{json.dumps(key)}:",)]
+            todo.append(("{",))
+        elif type(value) is list:
+            todo.append(("]",))
+            for n, item in reversed(list(enumerate(value))):
+                todo += [item, ("," * (n > 0),)]
+            todo.append(("[",))
+        else:
+            yield json.dumps(value)

@@ -7,7 +7,6 @@ import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 from sesstool.diff.align import align
@@ -17,7 +16,7 @@ _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _TOKEN = re.compile(
     "\r\n"
     "|[\U0001f1e6-\U0001f1ff]{2}"  # two of these are a flag
-    f"|(?:(?![{_IDEOGRAPHS}_])\\w)+"
+    f"|[^\\W_{_IDEOGRAPHS}]+"
     "|[^\\S\r\n]+"
     "|.",
     re.DOTALL,
@@ -29,6 +28,10 @@ _LONG, _HEAD, _WINDOW = 200_000, 2_000, 1_000
 # The characters that may be compared to find the words that changed in lines, which takes some
 # seconds; each comparison of two lines counts as so many more.
 _WORK, _EACH = 2_000_000, 200
+# So many lines that stand alone against one are then still cut at their equal ends.
+_CUTS = 100_000
+# Texts with more lines on both sides are not compared by lines: it takes a kilobyte for each.
+_MOST_LINES = 1_000_000
 # Lines are alike where more of their words than this are the same.
 _ALIKE = 0.5
 
@@ -38,6 +41,10 @@ class Piece(NamedTuple):
 
     sign: str
     text: str
+
+
+_Part = tuple[str, str]
+"""A sign and a text that may be empty, or only a part of a piece."""
 
 
 def words(left: str, right: str) -> list[Piece]:
@@ -53,21 +60,40 @@ def words(left: str, right: str) -> list[Piece]:
 
 
 def lines(left: str, right: str) -> list[Piece]:
-    """What changed, by lines, and by words between lines that are alike. Pieces as in `words`."""
-    return list(_joined(_lines(left, right)))
+    """What changed, by lines, and by words between lines that are alike. Pieces as in `words`.
+
+    Of texts that are `too_long` only the ends that are equal are told.
+    """
+    coarse = too_long(left.count("\n") + right.count("\n"))
+    return list(_joined(_words(left, right, 0) if coarse else _lines(left, right)))
 
 
-def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def too_long(count: int) -> bool:
+    """Whether two texts with so many lines together are not compared by lines."""
+    return count > _MOST_LINES
+
+
+def _joined(pieces: Iterable[_Part]) -> Iterator[Piece]:
     """The pieces, with those of one change or of no change between two made one."""
-    for same, group in groupby((p for p in pieces if p.text), lambda piece: piece.sign == "="):
-        together = list(group)
-        for sign in "=" if same else "-+":
-            if text := "".join(piece.text for piece in together if piece.sign == sign):
-                yield Piece(sign, text)
+    held: dict[str, list[str]] = {"=": [], "-": [], "+": []}
+    was_same = True
+    for sign, text in pieces:
+        if text and (sign == "=") is not was_same:
+            yield from _taken(held)
+            was_same = not was_same
+        held[sign].append(text)
+    yield from _taken(held)
 
 
-def _lines(left: str, right: str) -> Iterator[Piece]:
-    work = _WORK
+def _taken(held: dict[str, list[str]]) -> Iterator[Piece]:
+    for sign, texts in held.items():
+        if text := "".join(texts):
+            yield Piece(sign, text)
+        texts.clear()
+
+
+def _lines(left: str, right: str) -> Iterator[_Part]:
+    work, cuts = _WORK, _CUTS
     for lefts, rights, same in _gaps(_LINE.findall(left), _LINE.findall(right)):
         parts = [(lefts, rights)]
         if len(lefts) == len(rights) and _cost(lefts, rights) > work:
@@ -77,11 +103,12 @@ def _lines(left: str, right: str) -> Iterator[Piece]:
             if cost <= work:
                 work -= cost
                 yield from _changed_lines(old, new)
-            elif len(old) == len(new) == 1:
+            elif cuts and len(old) == len(new) == 1:
+                cuts -= 1
                 yield from _words(old[0], new[0], 0)
             else:
-                yield from (Piece("-", "".join(old)), Piece("+", "".join(new)))
-        yield Piece("=", "".join(same))
+                yield from (("-", "".join(old)), ("+", "".join(new)))
+        yield "=", "".join(same)
 
 
 def _cost(left: Sequence[str], right: Sequence[str]) -> int:
@@ -90,11 +117,11 @@ def _cost(left: Sequence[str], right: Sequence[str]) -> int:
     return lengths + _EACH * len(left) * len(right)
 
 
-def _changed_lines(left: Sequence[str], right: Sequence[str]) -> Iterator[Piece]:
+def _changed_lines(left: Sequence[str], right: Sequence[str]) -> Iterator[_Part]:
     at, over = 0, 0
     for i, j in [*_alike(left, right), (len(left), len(right))]:
-        yield from (Piece("-", text) for text in left[at:i])
-        yield from (Piece("+", text) for text in right[over:j])
+        yield from (("-", text) for text in left[at:i])
+        yield from (("+", text) for text in right[over:j])
         if i < len(left):
             yield from _words(left[i], right[j], _LONG)
         at, over = i + 1, j + 1
@@ -119,36 +146,31 @@ def _alike(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
     return sorted(chosen)
 
 
-def _words(left: str, right: str, most: int) -> Iterator[Piece]:
+def _words(left: str, right: str, most: int) -> Iterator[_Part]:
     """The change by words where it has at most so many characters; else between equal ends."""
     tail = ""
     if len(left) + len(right) > most:
         head, tail = _ends(left, right)
-        yield Piece("=", head)
+        yield "=", head
         left = left[len(head) : len(left) - len(tail)]
         right = right[len(head) : len(right) - len(tail)]
     if len(left) + len(right) > most:
-        yield from (Piece("-", left), Piece("+", right))
+        yield from (("-", left), ("+", right))
     else:
         yield from _by_words(left, right)
-    yield Piece("=", tail)
+    yield "=", tail
 
 
-def _by_words(left: str, right: str) -> Iterator[Piece]:
+def _by_words(left: str, right: str) -> Iterator[_Part]:
     gaps = list(_gaps(_tokens(left), _tokens(right)))
-    gone: list[str] = []
-    come: list[str] = []
-    for n, (old, new, same) in enumerate(gaps):
-        gone += old
-        come += new
+    for n, (old, new, same) in enumerate(gaps, 1):
+        yield from (("-", "".join(old)), ("+", "".join(new)))
         kept = "".join(same)
         # Spaces that stayed between words that did not only tear the change apart.
-        if 0 < n + 1 < len(gaps) and (old or new) and kept.isspace() and "\n" not in kept:
-            gone.append(kept)
-            come.append(kept)
+        if n < len(gaps) and (old or new) and kept.isspace() and "\n" not in kept:
+            yield from (("-", kept), ("+", kept))
         else:
-            yield from (Piece("-", "".join(gone)), Piece("+", "".join(come)), Piece("=", kept))
-            gone, come = [], []
+            yield "=", kept
 
 
 def _gaps(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from sesstool.diff.compare import Comparison
 from sesstool.diff.effects import Effect, effects
+from sesstool.diff.fields import decoded
+from sesstool.diff.paths import located
 from sesstool.diff.sides import Side
+from sesstool.formats.base import mapping, text
 
 # A run of letters and digits that no counter and no tool's name makes.
 _DRAWN = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{12,}")
@@ -30,7 +33,7 @@ class World:
 
     `inherited` are the calls that both sides have from before they parted: they were done once.
     `left` and `right` are those of one side, each done apart from the other, also where both did
-    the same. `both` are the files that either side touched.
+    the same. `both` are the files that either side touched, each in its shortest spelling.
     """
 
     inherited: tuple[Done, ...]
@@ -46,9 +49,9 @@ def world(comparison: Comparison) -> World:
     ours, theirs = tuple(_done(left)), tuple(_done(right))
     apart = tuple(done for done in ours if done.unit not in shared)
     there = tuple(done for done in theirs if done.unit not in set(shared.values()))
-    both = {target for target in _files(apart) if target in set(_files(there))}
+    both = _both(_files(left, apart, right.cwd), _files(right, there, left.cwd))
     inherited = tuple(done for done in ours if done.unit in shared)
-    return World(inherited, apart, there, tuple(sorted(both)))
+    return World(inherited, apart, there, tuple(both))
 
 
 def _shared(comparison: Comparison) -> dict[int, int]:
@@ -60,7 +63,7 @@ def _shared(comparison: Comparison) -> dict[int, int]:
     left, right = comparison.left, comparison.right
     fork = comparison.fork[0]
     shared: dict[int, int] = {}
-    for change in comparison.changes:
+    for change in comparison.said:
         # What moved is told twice; from the left side once.
         if change.kind == "equal":
             there = change.right
@@ -101,5 +104,29 @@ def _done(side: Side) -> Iterator[Done]:
                 yield Done(number, side.line(number), call.name, tuple(found))
 
 
-def _files(calls: tuple[Done, ...]) -> Iterator[str]:
-    return (effect.target for done in calls for effect in done.effects if effect.kind == "file")
+def _files(side: Side, calls: tuple[Done, ...], cwd: str) -> Iterator[tuple[str, str]]:
+    """The files that calls touched: where each is, and how it is spelled.
+
+    `cwd` is the folder of the session where it tells of none.
+    """
+    for done in calls:
+        targets = [e.target for e in done.effects if e.kind == "file" and e.target]
+        if targets:
+            given = mapping(decoded(side.unit(done.unit).content))
+            run_in = text(given.get("workdir") or given.get("cwd"))
+            base = side.facts(done.unit)["cwd"] or side.cwd or cwd
+            for target in targets:
+                place = located(target, located(run_in, base))
+                # What is told from another folder than the session's is no help to a reader.
+                yield place, target if place == located(target, base) else place
+
+
+def _both(left: Iterable[tuple[str, str]], right: Iterable[tuple[str, str]]) -> list[str]:
+    """The files of both sides, each in its shortest spelling."""
+    ours, theirs = set(left), set(right)
+    common = {place for place, _ in ours} & {place for place, _ in theirs}
+    spelled: dict[str, str] = {}
+    for place, path in sorted(ours | theirs, key=lambda file: (len(file[1]), file[1])):
+        if place in common:
+            spelled.setdefault(place, path)
+    return sorted(spelled.values())

@@ -145,14 +145,16 @@ class Origin(NamedTuple):
     """The session that another one goes on from.
 
     `mode` is "copy" where its records were copied, "reference" where they are read from its file
-    up to the byte offset `end`, "subagent" where it only started this one. `at` is the id of the
-    last record that both have, "" where that is not told.
+    up to the byte offset `end`, before the record that is numbered `ordinals`, each -1 where that
+    is not told; "subagent" where it only started this one. `at` is the id of the last record that
+    both have, "" where that is not told.
     """
 
     session: str
     mode: Literal["copy", "reference", "subagent"]
     at: str = ""
     end: int = -1
+    ordinals: int = -1
 
 
 class Score(NamedTuple):
@@ -268,6 +270,10 @@ class Format(ABC):
     def kept(self, value: dict[str, Any]) -> Iterable[str]:
         """The ids of the records that a compaction record keeps beside its summary."""
         return ()
+
+    def ordinal(self, value: dict[str, Any]) -> int:
+        """The number of a record in formats that number them, -1 where there is none."""
+        return -1
 
     def origin(self, value: dict[str, Any]) -> Origin | None:
         """What a record tells of the session that this one goes on from."""

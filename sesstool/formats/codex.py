@@ -157,14 +157,21 @@ class Codex(Format):
             out["ordinal"] = question.ordinal
         return dumps(out | {"type": "response_item", "payload": item})
 
+    def ordinal(self, value: dict[str, Any]) -> int:
+        """See `Format.ordinal`."""
+        number = value.get("ordinal")
+        return number if type(number) is int else -1
+
     def origin(self, value: dict[str, Any]) -> Origin | None:
         """See `Format.origin`. A copy has its parent's header behind its own."""
         if value.get("type") != "session_meta":
             return None
         payload = mapping(value.get("payload"))
         base = mapping(payload.get("history_base"))
-        if text(base.get("thread_id")) and type(base.get("end_byte_offset")) is int:
-            return Origin(base["thread_id"], "reference", end=base["end_byte_offset"])
+        ends = [base.get(name) for name in ("end_byte_offset", "end_ordinal_exclusive")]
+        end, ordinals = (n if type(n) is int and n >= 0 else -1 for n in ends)
+        if text(base.get("thread_id")) and max(end, ordinals) >= 0:
+            return Origin(base["thread_id"], "reference", end=end, ordinals=ordinals)
         if text(payload.get("forked_from_id")):
             return Origin(payload["forked_from_id"], "copy")
         parent = text(payload.get("parent_thread_id"))

@@ -24,7 +24,7 @@ class Record:
     """One record: bytes [start, end) of the source, from line `line` on.
 
     `value` is the decoded object; None marks a fragment, which has a defect that says what it
-    is. `raw` are the bytes as they stand in the source.
+    is. `raw` are the bytes as they stand in the source; `healed` says that they are no strict JSON.
     """
 
     line: int
@@ -33,6 +33,7 @@ class Record:
     raw: bytes
     value: dict[str, Any] | None
     defects: list[Defect] = field(default_factory=list)
+    healed: bool = False
 
 
 @dataclass(slots=True)
@@ -114,7 +115,7 @@ class Block:
         if type(value) is not dict:
             raise ValueError
         line, offset = self._line(start), self.first.start
-        return Record(line, offset + start, offset + end, raw, value, defects)
+        return Record(line, offset + start, offset + end, raw, value, defects, healed=True)
 
     def _line(self, at: int) -> int:
         return self.first.number + bisect_left(self._breaks, at)

@@ -23,6 +23,7 @@ from sesstool.report.difference import (
     Shown,
     Sign,
     behind_fork,
+    not_compared,
     outline,
     rows,
     tally,
@@ -115,6 +116,7 @@ def _side(sign: Sign, name: str, side: Side) -> dict[str, Any]:
         "cwd": side.cwd,
         "records": side.records,
         "units": len(side),
+        "gaps": list(not_compared(side)),
     }
 
 

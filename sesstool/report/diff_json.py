@@ -9,6 +9,7 @@ from typing import Any
 from sesstool import __version__
 from sesstool.diff.compare import Change, Comparison
 from sesstool.diff.sides import Side
+from sesstool.diff.units import canonical
 from sesstool.diff.world import Done, world
 from sesstool.report.difference import Part, changed_parts
 
@@ -79,7 +80,7 @@ def _change(comparison: Comparison, change: Change) -> Iterator[bytes]:
         if change.kind != "equal":
             yield b', "units": ['
             for n in range(first, end):
-                yield b", " * (n > first) + json.dumps(_unit(comparison, side, n)).encode()
+                yield b", " * (n > first) + _unit(comparison, side, n)
             yield b"]"
         yield b"}"
     yield b"}"
@@ -94,7 +95,7 @@ def _place(side: Side, number: int) -> dict[str, Any]:
     }
 
 
-def _unit(comparison: Comparison, side: Side, number: int) -> dict[str, Any]:
+def _unit(comparison: Comparison, side: Side, number: int) -> bytes:
     unit = side.unit(number)
     out = _place(side, number) | {
         "kind": unit.kind,
@@ -102,11 +103,11 @@ def _unit(comparison: Comparison, side: Side, number: int) -> dict[str, Any]:
         "call": unit.id or None,
         "error": unit.error,
         "pointer": unit.pointer,
-        "content": unit.content,
     }
     if comparison.based is not None:
         out["in_base"] = bool(comparison.based[side is comparison.right][number])
-    return out
+    # What was said may be nested too deep for `json`.
+    return json.dumps(out)[:-1].encode() + b', "content": ' + canonical(unit.content) + b"}"
 
 
 def _part(part: Part) -> dict[str, Any]:

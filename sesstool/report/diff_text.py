@@ -20,6 +20,8 @@ from sesstool.report.difference import (
     Row,
     Shown,
     Sign,
+    behind_fork,
+    not_compared,
     tally,
 )
 from sesstool.text import elide, safe, width
@@ -56,11 +58,7 @@ def head(comparison: Comparison) -> Iterator[str]:
     for sign, side in (("-", comparison.left), ("+", comparison.right)):
         about = f"{side.format.title} session {safe(side.session) or '(no id)'}"
         yield f"{sign * 3} {safe(str(side.name))}  {about}, {count(side.records, 'record')}"
-        if side.damaged:
-            pieces = count(side.damaged, "piece")
-            yield f"    {pieces} that cannot be read as a record: not compared"
-        if side.missing:
-            yield f"    {safe(side.missing)}: what stands there is not compared"
+        yield from (f"    {safe(gap)}" for gap in not_compared(side))
     one, other = comparison.fork
     left, right = comparison.left, comparison.right
     where = (
@@ -68,6 +66,8 @@ def head(comparison: Comparison) -> Iterator[str]:
     )
     if not comparison.differs:
         where = "no difference"
+    elif one >= 0 and not behind_fork(comparison):
+        where = "the same was said, in other envelopes"
     yield f"    {comparison.lineage}; {where}"
 
 

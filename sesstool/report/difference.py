@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from sesstool.diff.compare import Change, Comparison, told_apart
 from sesstool.diff.fields import MISSING, changed_fields
 from sesstool.diff.sides import Side
 from sesstool.diff.units import KINDS, Unit, canonical
-from sesstool.diff.words import Piece, lines, words
+from sesstool.diff.words import Piece, lines, too_long, words
+from sesstool.report.base import count
 
 # Longer texts are compared by their lines.
 _LONG = 2000
@@ -102,13 +103,14 @@ def rows(comparison: Comparison, context: int = 2, most: int = 1 << 30) -> Itera
             for row in _different(comparison, change, most):
                 number += isinstance(row, Row)
                 yield row._replace(number=number) if isinstance(row, Row) else row
-        if place == 0 and change.kind == "equal" and behind_fork(comparison):
+        forked = change.left <= comparison.fork[0] < change.left_end
+        if forked and change.kind != "moved" and behind_fork(comparison):
             yield Fork()
 
 
 def behind_fork(comparison: Comparison) -> bool:
-    """Whether anything differs behind what both share from the beginning on."""
-    return comparison.fork[0] >= 0 and comparison.differs
+    """Whether anything that was said differs behind what both share from the beginning on."""
+    return comparison.fork[0] >= 0 and any(c.kind != "equal" for c in comparison.said)
 
 
 def outline(comparison: Comparison) -> Iterator[tuple[Sign, int | None, int | None]]:
@@ -140,6 +142,14 @@ def tally(comparison: Comparison) -> Iterator[tuple[str, Counter[str]]]:
     return ((kind, found) for kind, found in table.items() if found)
 
 
+def not_compared(side: Side) -> Iterator[str]:
+    """What of a side the comparison does not know of, a sentence each."""
+    if side.damaged:
+        yield f"{count(side.damaged, 'piece')} that cannot be read as a record: not compared"
+    if side.missing:
+        yield f"{side.missing}: what stands there is not compared"
+
+
 def _equal(
     comparison: Comparison, change: Change, before: int, behind: int
 ) -> Iterator[Row | Fold]:
@@ -152,7 +162,10 @@ def _equal(
             yield Fold(folded)
             folded = 0
         left = _cell(comparison.left, change.left + n)
-        right = _cell(comparison.right, change.right + n)
+        if comparison.left.kind(change.left + n) == "call":  # its arguments may be in another order
+            right = _cell(comparison.right, change.right + n)
+        else:
+            right = replace(left, line=comparison.right.line(change.right + n))
         yield Row("=", left, right)
     if folded:
         yield Fold(folded)
@@ -220,18 +233,60 @@ def _both(comparison: Comparison, one: int, other: int) -> tuple[Cell, Cell]:
     left, right = comparison.left, comparison.right
     parts = changed_parts(comparison, one, other)
     ours, theirs = title(left.unit(one)), title(right.unit(other))
-    return Cell(left.line(one), ours, parts), Cell(right.line(other), theirs, parts)
+    coarse = "too long to compare by lines" if any(map(_is_coarse, parts)) else ""
+    note = "; ".join(filter(None, (_changed_by(comparison, one, other), coarse)))
+    return Cell(left.line(one), ours, parts, note), Cell(right.line(other), theirs, parts, note)
+
+
+def _changed_by(comparison: Comparison, one: int, other: int) -> str:
+    """Which side changed a unit, where the common ancestor is known."""
+    if comparison.based is None:
+        return ""
+    ours, theirs = comparison.based[0][one], comparison.based[1][other]
+    if ours and theirs:
+        return ""
+    if ours or theirs:
+        return f"the {'right' if ours else 'left'} side changed it"
+    return "new, or changed by both sides"
+
+
+def _is_coarse(part: Part) -> bool:
+    """Whether a part that changed has too many lines for all of its changes to be found."""
+    # What both have counts on both sides.
+    return too_long(sum(p.text.count("\n") * (2 if p.sign == "=" else 1) for p in part.pieces))
 
 
 def changed_parts(comparison: Comparison, one: int, other: int) -> list[Part]:
     """What changed in a unit: the facts of its envelope that were asked for, and what it says."""
     left, right = comparison.left, comparison.right
     facts = told_apart(left, one, right, other, comparison.told)
-    parts = [Part(name, compared(ours, theirs)) for name, ours, theirs in facts]
-    return parts + list(_changed(left.unit(one), right.unit(other)))
+    parts = [_replaced(name, ours, theirs) for name, ours, theirs in facts]
+    a, b = left.unit(one), right.unit(other)
+    parts += _changed(a, b)
+    if a.key() == b.key():
+        calls = left.answers[one], right.answers[other]
+        if min(calls) >= 0 and left.nth_call(calls[0]) != right.nth_call(calls[1]):
+            ours, theirs = _call(left, calls[0]), _call(right, calls[1])
+            parts.insert(0, _replaced("answers", ours, theirs))
+    elif not any(piece.sign != "=" for part in parts for piece in part.pieces):
+        # Values that mean the same and are written otherwise, such as 1 and 1.0.
+        parts.append(_replaced("as written", a.words, b.words))
+    return parts
+
+
+def _replaced(name: str, left: str, right: str) -> Part:
+    return Part(name, compared(left, right))
+
+
+def _call(side: Side, number: int) -> str:
+    return f"call {side.nth_call(number)} of its turn, {side.unit(number).name}"
 
 
 def _changed(a: Unit, b: Unit) -> Iterator[Part]:
+    if a.name != b.name:
+        yield _replaced("tool" if a.kind == "call" else "role", a.name, b.name)
+    if a.error != b.error:
+        yield _replaced("failed", *("yes" if unit.error else "no" for unit in (a, b)))
     if a.kind == "call":
         yield from _same_fields(a.content, b.content)
         for change in changed_fields(a.content, b.content):
