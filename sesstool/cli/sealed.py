@@ -82,7 +82,8 @@ def again(shared: Common) -> None:
     """Tell the command that does what this one previewed: the same with --write."""
     context = click.get_current_context()
     words = ["sesstool", context.info_name or "", "--write"]
-    for param in context.command.params:
+    # Paths come last.
+    for param in sorted(context.command.params, key=lambda one: isinstance(one, click.Argument)):
         name = str(param.name)
         if name == "dry_run" or context.get_parameter_source(name) is not _TYPED:
             continue

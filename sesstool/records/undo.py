@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from platformdirs import user_state_path
 
-from sesstool.errors import InputError, UndoError, WriteError
-from sesstool.records.source import CHUNK, FileSource, Fingerprint, Source
+from sesstool.errors import UndoError, WriteError
+from sesstool.records.source import CHUNK, FileSource, Fingerprint, Source, unreadable
 from sesstool.records.write import create, make_folder, real_path, sync_folder
 
 _NAME = "entry.json"
@@ -291,8 +291,7 @@ def open_raw(path: Path) -> FileSource:
     try:
         return FileSource(str(path), path, path.open("rb", buffering=0), "")
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise InputError(f"cannot open {path}: {reason}") from error
+        raise unreadable("open", path, error) from error
 
 
 def read_range(source: Source, start: int, end: int) -> Iterator[bytes]:
