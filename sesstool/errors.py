@@ -7,6 +7,12 @@ SesstoolError
 │   └── NotASessionError 3  it can be read, and holds no session that sesstool knows
 ├── LiveSessionError    4   a writer has the session open
 ├── AuthError           5   the wrong key, or what is encrypted was changed
+│   ├── NoMatchError    5   no identity opens it; the passphrase is wrong
+│   ├── HeaderError     5   the header of an age file is malformed
+│   │   ├── HeaderMacError   5   it was changed after it was written
+│   │   └── NewerFormatError 5   it is of another version of the format
+│   ├── ArmorError      5   the armor of an age file is malformed
+│   └── PayloadError    5   the encrypted bytes were changed or cut
 └── WriteError          6   nothing was changed
     ├── StalePlanError  6   the file is not the one that the plan was made for
     ├── ResidueError    6   a redacted text still holds what was to go
@@ -64,6 +70,39 @@ class AuthError(SesstoolError):
     """The key is wrong, or what was encrypted with it is damaged."""
 
     exit_code = 5
+
+
+class NoMatchError(AuthError):
+    """No identity opens an encrypted file, or the passphrase is wrong."""
+
+
+class HeaderError(AuthError):
+    """The header of an age file is malformed."""
+
+
+class HeaderMacError(HeaderError):
+    """A key opens the header of an age file, and the header is not the one that was written."""
+
+
+class NewerFormatError(HeaderError):
+    """The header is of a version of the age format that this version does not know."""
+
+
+class ArmorError(AuthError):
+    """The text that an age file was armored as is malformed."""
+
+
+class PayloadError(AuthError):
+    """The encrypted bytes of an age file were changed or cut.
+
+    ``verified`` is how many bytes of plain text before the fault were authenticated, counted
+    from the start; 0 where the file was read by position.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, verified: int = 0) -> None:
+        """Keep how much is good."""
+        super().__init__(message, hint)
+        self.verified = verified
 
 
 class WriteError(SesstoolError):

@@ -1,0 +1,1 @@
+"""The age v1 file format (C2SP age) on `cryptography`: streams, seeking, keys; no files."""
