@@ -34,7 +34,7 @@ def is_age(head: bytes) -> bool:
 def encrypt(
     chunks: Iterable[bytes], recipients: Sequence[Recipient], *, armor: bool = False
 ) -> Iterator[bytes]:
-    """The age file of some bytes, about a MiB at a time, for any one of the recipients to open.
+    """The age file of some bytes, about 64 KiB at a time, for any one of the recipients to open.
 
     Raises UsageError, before anything is read, for recipients that cannot be had together.
     """
@@ -47,7 +47,7 @@ def encrypt(
 
 
 def decrypt(chunks: Iterable[bytes], identities: Sequence[Identity]) -> Iterator[bytes]:
-    """The plain text of an age file, binary or armored, about a MiB at a time.
+    """The plain text of an age file, binary or armored, about 64 KiB at a time.
 
     All that comes is authenticated, and is not the whole before the iterator has ended: where
     the file was cut or changed, PayloadError or ArmorError comes instead. Raises NoMatchError,
