@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from sesstool.encryption import age, keys
+from sesstool.encryption import age, armor, keys
 from sesstool.errors import (
     ArmorError,
     AuthError,
@@ -144,8 +144,8 @@ def test_any_range_can_be_read(me):
     """Ranges within chunks, over them, and beyond the end."""
     text = text_of(3 * CHUNK + 77)
     edges = [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, len(text) - 1, len(text), len(text) + 9]
-    for armor in (False, True):
-        data = seal(text, me.recipient(), armor=armor)
+    for armored in (False, True):
+        data = seal(text, me.recipient(), armor=armored)
         opened = age.open_at(lambda a, b, data=data: data[a:b], len(data), [me])
         assert opened.size == len(text)
         for start, end in product(edges, edges):
@@ -278,7 +278,7 @@ class Fixed:
     kind = text = "example.com/fixed"
 
     def wrap(self, _):
-        return keys.Stanza(self.kind, ("a",), bytes(64))
+        return keys.Stanza(self.kind, ("a",), bytes(48))  # of which the last line is empty
 
 
 V1 = b"age-encryption.org/v1\n"
@@ -362,6 +362,11 @@ def test_the_facts_name_kinds_and_ssh_tags():
     for cut_at in (len(data) - 6, seen.header + 16, seen.header + 3):
         with pytest.raises(PayloadError):
             age.facts(lambda a, b: data[a:b], cut_at)
+    longer = seal(text_of(2 * CHUNK), me.recipient())
+    for missing in range(CHUNK, CHUNK + 16):  # a second chunk with a tag and nothing else, or less
+        with pytest.raises(PayloadError):
+            age.facts(lambda a, b: longer[a:b], len(longer) - missing)
+    assert age.facts(lambda a, b: longer[a:b], len(longer) - CHUNK + 1).size == CHUNK + 1
 
 
 def test_irregular_armor_is_streamed_and_not_read_by_position(me):
@@ -376,6 +381,45 @@ def test_irregular_armor_is_streamed_and_not_read_by_position(me):
         assert "from start to end" in error.hint
     for regular in (data.replace(b"\n", b"\r\n"), b"\n \t" + data + b" \r\n\n", data[:-1]):
         assert open_(regular, me) == unseal(regular, me) == (text_of(500), None)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_armor_may_come_in_any_pieces(end):
+    """Cut anywhere, with a last line of each length, even a full one that is padded."""
+    for size in (0, 1, 2, 3, 46, 47, 48, 49, 95, 96, 200):
+        text = b"".join(armor.armor([text_of(size)])).replace(b"\n", end)
+        for step in range(1, 140):
+            assert b"".join(armor.dearmor(cut(text, step))) == text_of(size)
+
+
+def test_padding_within_armor_is_refused():
+    """A full line with padding ends the base64, even where pieces end with it."""
+    lines = [b"A" * 63 + b"=", b"A" * 64, b"A" * 64]
+    text = b"\n".join([armor.BEGIN, *lines, armor.END])
+    for step in (1, 65, len(text)):
+        with pytest.raises(ArmorError):
+            list(armor.dearmor(cut(text, step)))
+
+
+@pytest.mark.parametrize("more", [b"-----END", b"x", b"-", b"\0", b"AAAA\n"])
+def test_nothing_but_white_space_follows_armor(more):
+    """Neither at once nor behind spaces, however it is cut; nor is the end line stretched."""
+    whole = b"".join(armor.armor([b"light"]))
+    stretched = whole.replace(b"END AGE", b"END" + b" " * 40 + b"AGE")
+    for text in (whole + more, whole + b" " * 50 + more, whole.strip() + more, stretched):
+        for step in (1, 40, len(text)):
+            with pytest.raises(ArmorError):
+                list(armor.dearmor(cut(text, step)))
+
+
+@pytest.mark.parametrize("armored", [False, True])
+def test_a_long_header_may_come_in_any_pieces(me, armored):
+    """Wherever the header, the nonce and the first chunk are cut."""
+    data = seal(b"light", *[Fixed()] * 80, me.recipient(), armor=armored)
+    assert age.facts(lambda a, b: data[a:b], len(data)).header > 4096
+    for step in (1, 2, 3, 5, 7, 15, 16, 17, 4096):
+        assert unseal(data, me, step=step) == (b"light", None)
+    assert open_(data, me) == (b"light", None)
 
 
 def test_what_is_no_age_file_is_not_taken_for_one(me):
@@ -396,5 +440,11 @@ def test_memory_does_not_grow_with_the_file(me):
         sealed = age.encrypt((bytes(CHUNK) for _ in range(count)), [me.recipient()])
         assert sum(map(len, age.decrypt(sealed, [me]))) == count * CHUNK
         peaks.append(tracemalloc.get_traced_memory()[1])
+    data = seal(bytes(240 * CHUNK), me.recipient())
+    opened = age.open_at(lambda a, b: data[a:b], len(data), [me])
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    assert not any(any(opened.read(at, at + 9)) for at in range(0, opened.size, CHUNK))
+    peaks.append(tracemalloc.get_traced_memory()[1] - before)
     tracemalloc.stop()
-    assert peaks[1] < 12 << 20
+    assert max(peaks[1:]) < 8 << 20

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from sesstool.encryption.primitives import blocks
 from sesstool.errors import ArmorError
@@ -55,11 +56,10 @@ def dearmor(chunks: Iterable[bytes]) -> Iterator[bytes]:
         held += piece
     yield _decode(held[:at], last=True)
     rest = held[at:]
-    for piece in pieces:
-        rest = (rest + piece).rstrip(SPACE)
-        if len(rest) > len(END):
-            break
-    if rest.rstrip(SPACE) != END:
+    while len(rest) < len(END) and (piece := next(pieces, b"")):
+        rest += piece
+    behind = chain([rest[len(END) :]], pieces)
+    if not rest.startswith(END) or any(piece.strip(SPACE) for piece in behind):
         raise ArmorError("the armor does not end with its end line", _DAMAGED)
 
 
