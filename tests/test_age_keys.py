@@ -10,7 +10,7 @@ import traceback
 from contextlib import suppress
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x448
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -225,8 +225,16 @@ def test_private_ssh_keys_are_read_plain_and_encrypted(ssh_key, form):
 
 def test_an_rsa_key_in_its_old_form_is_read(rsa_key):
     """What ssh-keygen -m PEM writes."""
-    (found,) = identities(private(rsa_key, PrivateFormat.TraditionalOpenSSL))
-    assert found == identities(private(rsa_key))[0]
+    old = PrivateFormat.TraditionalOpenSSL
+    wanted = identities(private(rsa_key))
+    assert identities(private(rsa_key, old)) == wanted
+    assert identities(private(rsa_key, old, WORD), asked(WORD)[0]) == wanted
+    locked = private(rsa_key, old, WORD)
+    assert isinstance(refused(identities, locked, asked(b"lamps")[0]), NoMatchError)
+    start = locked.index(b",", locked.index(b"DEK-Info")) + 1
+    for iv in (b"", b"00", b"0" * 30, b"0" * 34, b"lamp"):
+        wrong = locked[:start] + iv + locked[start + 32 :]
+        assert isinstance(refused(identities, wrong, asked(WORD)[0]), UsageError)
 
 
 def test_ssh_keys_of_other_kinds_and_sizes_are_refused():
@@ -234,6 +242,12 @@ def test_ssh_keys_of_other_kinds_and_sizes_are_refused():
     for form in (PrivateFormat.OpenSSH, PrivateFormat.PKCS8):
         data = private(ec.generate_private_key(ec.SECP256R1()), form)
         assert "cannot decrypt" in refused(identities, data).message
+    lines = private(ec.generate_private_key(ec.SECP256R1())).splitlines()
+    raw = base64.b64decode(b"".join(lines[1:-1])).replace(b"\0\0\0\x41\4", b"\0\0\0\x41\2")
+    compressed = b"\n".join([lines[0], base64.b64encode(raw), lines[-1]])
+    assert "no key that can be read" in refused(identities, compressed).message
+    data = private(x448.X448PrivateKey.generate(), PrivateFormat.PKCS8)
+    assert "cannot decrypt" in refused(identities, data).message
     short = rsa.generate_private_key(65537, 1024)  # noqa: S505 - to be refused
     public = short.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
     assert "1024 bits" in refused(identities, private(short)).message
