@@ -77,7 +77,7 @@ def encrypt(
 
 
 def decrypt(chunks: Iterable[bytes], identities: Sequence[Identity]) -> Iterator[bytes]:
-    """The plain text of an age file, binary or armored, about a MiB at a time.
+    """The plain text of an age file, binary or armored, about 64 KiB at a time.
 
     All that comes is authenticated, and is not the whole before the iterator has ended: where
     the file was cut or changed, PayloadError or ArmorError comes instead. Raises NoMatchError,

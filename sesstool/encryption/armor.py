@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from sesstool.encryption.primitives import blocks
 from sesstool.errors import ArmorError
@@ -55,11 +56,10 @@ def dearmor(chunks: Iterable[bytes]) -> Iterator[bytes]:
         held += piece
     yield _decode(held[:at], last=True)
     rest = held[at:]
-    for piece in pieces:
-        rest = (rest + piece).rstrip(SPACE)
-        if len(rest) > len(END):
-            break
-    if rest.rstrip(SPACE) != END:
+    while len(rest) < len(END) and (piece := next(pieces, b"")):
+        rest += piece
+    behind = chain([rest[len(END) :]], pieces)
+    if not rest.startswith(END) or any(piece.strip(SPACE) for piece in behind):
         raise ArmorError("the armor does not end with its end line", _DAMAGED)
 
 
@@ -78,7 +78,7 @@ def by_position(
     tail = read(max(start, size - _AROUND), size).rstrip(SPACE)
     end = max(start, size - _AROUND) + len(tail) - len(END)
     if BEGIN + end_of_line not in head[:start] or not tail.endswith(END) or end < start:
-        raise ArmorError("the armor has not the regular form that can be read in parts", _WHOLE)
+        raise _irregular()
     lines = -(-(end - start) // line)
 
     def decoded(first: int, behind: int) -> bytes:
@@ -86,7 +86,10 @@ def by_position(
         text = read(start + first * line, min(start + behind * line, end))
         if end_of_line == b"\r\n":
             text = text.replace(end_of_line, b"\n")
-        return _decode(text, last=behind >= lines)
+        try:
+            return _decode(text, last=behind >= lines)
+        except ArmorError:
+            raise _irregular() from None
 
     whole = max(lines - 1, 0)
     total = whole * _ROW + len(decoded(whole, lines))
@@ -101,7 +104,12 @@ def by_position(
     return part, total
 
 
-def _encode(data: bytes) -> bytes:
+def _irregular() -> ArmorError:
+    """Mixed line ends, or damage: to tell which, all of the armor must be read."""
+    return ArmorError("the armor has not the regular form that can be read in parts", _WHOLE)
+
+
+def _encode(data: bytes | memoryview) -> bytes:
     text = binascii.b2a_base64(data, newline=False)
     lines = [text[at : at + _LINE - 1] for at in range(0, len(text), _LINE - 1)]
     return b"\n".join([*lines, b""])

@@ -13,51 +13,42 @@ SEALED = CHUNK + TAG
 """Bytes of a whole chunk when encrypted."""
 NONCE = 16
 """Bytes that stand before the first chunk."""
-# A MiB at a time: enough that the work between chunks does not count.
+# How many chunks are cut out of what is read in one go.
 _AT_ONCE = 16
 DAMAGED = "take the file from a backup; what is before the fault is good"
 
 
 def seal(chunks: Iterable[bytes], file_key: bytes, nonce: bytes) -> Iterator[bytes]:
-    """Encrypt: the nonce, and the chunks about a MiB at a time."""
+    """Encrypt: the nonce, then chunk by chunk."""
     encrypt = cipher(hkdf(file_key, nonce, b"payload")).encrypt
     yield nonce
     number = 0
     for block, last in blocks(chunks, CHUNK, _AT_ONCE):
-        view = memoryview(block)
-        out = []
         for start in range(0, max(len(block), 1), CHUNK):
             final = last and start + CHUNK >= len(block)
-            out.append(encrypt(_counter(number, final=final), view[start : start + CHUNK], None))
+            yield encrypt(_counter(number, final=final), block[start : start + CHUNK], None)
             number += 1
-        yield b"".join(out)
 
 
 def unseal(chunks: Iterable[bytes], file_key: bytes, nonce: bytes) -> Iterator[bytes]:
-    """Decrypt what follows the nonce; only what is authenticated comes out.
+    """Decrypt what follows the nonce, chunk by chunk; only what is authenticated comes out.
 
     Raises PayloadError behind the last good byte.
     """
     opener = Opener(file_key, nonce)
     number = verified = 0
     for block, last in blocks(chunks, SEALED, _AT_ONCE):
-        view = memoryview(block)
-        plain = []
-        fault = ""
         for start in range(0, max(len(block), 1), SEALED):
             final = last and start + SEALED >= len(block)
-            text, fault = opener.open(number, view[start : start + SEALED], final=final)
-            plain.append(text)
-            verified += len(text)
+            text, fault = opener.open(number, block[start : start + SEALED], final=final)
             number += 1
+            verified += len(text)
+            if text:
+                yield text
             if fault:
-                break
-        if piece := b"".join(plain):
-            yield piece
-        if fault:
-            raise PayloadError(
-                f"{fault}; the {verified} bytes before are good", DAMAGED, verified=verified
-            )
+                raise PayloadError(
+                    f"{fault}; the {verified} bytes before are good", DAMAGED, verified=verified
+                )
 
 
 class Opener:

@@ -61,22 +61,29 @@ def from_base64(text: str) -> bytes:
     return data
 
 
-def blocks(chunks: Iterable[bytes], unit: int, count: int) -> Iterator[tuple[bytes, bool]]:
+def blocks(chunks: Iterable[bytes], unit: int, count: int) -> Iterator[tuple[memoryview, bool]]:
     """Bytes in blocks of `count` units, each with whether it is the last.
 
     The last one alone may be shorter, and it is empty only where there are no bytes at all.
     Where the bytes end in an AuthError, the whole units before it come first.
     """
     size = unit * count
-    held = bytearray()
+    held: list[bytes | memoryview] = []
+    length = 0
     try:
         for chunk in chunks:
-            held += chunk
-            while len(held) > size:
-                yield bytes(memoryview(held)[:size]), False
-                del held[:size]
+            held.append(chunk)
+            length += len(chunk)
+            if length > size:
+                view = memoryview(b"".join(held))
+                at = 0
+                while length - at > size:
+                    yield view[at : at + size], False
+                    at += size
+                held = [view[at:]]
+                length -= at
     except AuthError:
-        if whole := len(held) // unit * unit:
-            yield bytes(held[:whole]), False
+        if whole := length // unit * unit:
+            yield memoryview(b"".join(held))[:whole], False
         raise
-    yield bytes(held), True
+    yield memoryview(b"".join(held)), True

@@ -26,11 +26,16 @@ _ED25519_INFO = b"age-encryption.org/v1/ssh-ed25519"
 _OAEP = OAEP(MGF1(hashes.SHA256()), hashes.SHA256(), b"age-encryption.org/v1/ssh-rsa")
 _LEAST_BITS, _MOST_BITS = 2048, 16384
 _KINDS = f"use a key of the kind {ED25519} or {RSA}, or one of age"
+# What the library raises for damaged keys and for kinds of key that it does not know.
+_BROKEN = (ValueError, TypeError, OverflowError, NotImplementedError, UnsupportedAlgorithm)
 # Edwards curve 25519: RFC 7748 and RFC 8032.
 _P = 2**255 - 19
 _D = -121665 * pow(121666, -1, _P) % _P
 # A round of bcrypt takes some 5 ms; ssh-keygen writes 16 or 24.
 _MOST_ROUNDS = 1 << 12
+_OPENSSH = re.compile(rb"-----BEGIN OPENSSH PRIVATE KEY-----([^-]*)-----")
+# The library does not check the length of an IV in the old form of PEM, and dies of a short one.
+_IV = re.compile(rb"DEK-Info: (AES-[0-9]{3}-CBC,[0-9A-F]{32}|DES-EDE3-CBC,[0-9A-F]{16})\r?\n")
 _BCRYPT = b"\0\0\0\x06bcrypt"
 
 
@@ -166,7 +171,7 @@ def parse_public(text: str) -> Ed25519Recipient | RsaRecipient:
         raise UsageError("ssh keys of this kind cannot encrypt", hint=_KINDS)
     try:
         key = serialization.load_ssh_public_key(text.encode())
-    except (ValueError, UnsupportedAlgorithm):
+    except _BROKEN:
         key = None
     if isinstance(key, Ed25519PublicKey):
         return Ed25519Recipient(key.public_bytes_raw())
@@ -180,6 +185,8 @@ def parse_private(
     data: bytes, name: str, passphrase: Callable[[str], bytes] | None
 ) -> Ed25519Identity | RsaIdentity:
     """The identity in a private key of OpenSSH or PEM. See `keys.parse_identities`."""
+    if len(re.findall(rb"(?i)dek-info", data)) != len(_IV.findall(data)):
+        raise _unreadable(name)
     try:
         key = _load(data, None)
     except TypeError:  # so the library says that it is encrypted
@@ -195,9 +202,9 @@ def parse_private(
             raise NoMatchError(
                 f"the passphrase of {name} is wrong", hint="try again; capitals count"
             ) from None
-        except UnsupportedAlgorithm:
+        except _BROKEN:
             raise _unreadable(name) from None
-    except (ValueError, UnsupportedAlgorithm, InvalidTag):
+    except _BROKEN:
         raise _unreadable(name) from None
     if isinstance(key, Ed25519PrivateKey):
         return Ed25519Identity(key.private_bytes_raw())
@@ -227,14 +234,15 @@ def _tweaked(shared: bytes, wire: bytes) -> bytes:
 def _load(data: bytes, password: bytes | None) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of kinds that will be refused anyway
-        if b"BEGIN OPENSSH" in data[:64]:
+        if data.startswith(b"-----BEGIN OPENSSH"):
             return serialization.load_ssh_private_key(data, password)
         return serialization.load_pem_private_key(data, password)
 
 
 def _check_rounds(data: bytes, name: str) -> None:
-    """Raise UsageError where a key asks for more work than any key that people make."""
-    raw = binascii.a2b_base64(re.sub(rb"-----[^-]*-----", b"", data))
+    """Raise UsageError where an OpenSSH key asks for more work than any that people make."""
+    body = _OPENSSH.search(data)
+    raw = binascii.a2b_base64(body[1]) if body else b""
     at = raw.find(_BCRYPT)
     if at < 0:
         return
