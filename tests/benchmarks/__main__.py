@@ -35,6 +35,7 @@ LINE_GOAL = 4.0
 REDACT_GOAL = 25
 DIFF_GOAL, DIFF_MEMORY = 4, 300
 REDACT_MEMORY = 150
+AGE_GOAL, AGE_MEMORY = 1.0, 60
 ALIGN_GOAL = 1.0
 ALIGN_SIZE = 100_000
 ALIGN_MEMORY = 100
@@ -287,6 +288,53 @@ def diff(options: argparse.Namespace) -> None:
         )
 
 
+def encrypt(options: argparse.Namespace) -> None:
+    """What it costs to encrypt and to decrypt, beside `age`, and to read anywhere in between.
+
+    The command verifies what it wrote and has it on disk before it ends; the format alone is what
+    `age` does. Seconds are those on the clock.
+    """
+    age = shutil.which("age")
+    if age is None:
+        print("\nencrypt: there is no age here to compare with")
+        return
+    print(f"\nencrypt beside age: seconds on the clock, {options.runs} pairs")
+    print(f"{'what':24}{'MB':>6}{'sesstool':>10}{'age':>8}{'ratio':>8}{'peak MB':>9}")
+    for size in options.size:
+        with session("claude-code", size) as path:
+            key, sealed = path.with_name("key"), path.with_name("sealed.age")
+            made = (*_SESSTOOL, "keygen", "-o", str(key))
+            whom = subprocess.run(made, check=True, capture_output=True, text=True).stdout.strip()
+            theirs = (age, "-r", whom, "-o", str(sealed), str(path))
+            back = (age, "-d", "-i", str(key), "-o", str(path.with_name("back")), str(sealed))
+            output = ("-o", str(path.with_name("out")), "--force", "--isolated")
+            command = (*_SESSTOOL, "encrypt", *output, "-r", whom, str(path))
+            _beside_age("encrypt", size, command, theirs, options.runs)
+            command = (*_SESSTOOL, "decrypt", *output, "-i", str(key), str(sealed))
+            _beside_age("decrypt", size, command, back, options.runs)
+            script = str(Path(__file__).with_name("sealing.py"))
+            for what, other in (("seal", theirs), ("unseal", back)):
+                command = (sys.executable, script, what, str(key), str(path), str(sealed))
+                _beside_age(f"{what}, the format alone", size, command, other, options.runs)
+            command = (sys.executable, script, "seek", str(key), str(path), str(sealed))
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            half, most = map(float, done.stdout.split())
+            print(
+                f"2 kB anywhere: {half:.3f} ms, 99 of 100 within {most:.3f}; {missed(most, 1)} ms"
+            )
+
+
+def _beside_age(name: str, size: int, ours: Command, theirs: Command, runs: int) -> None:
+    pairs = [(measure(ours), measure(theirs)) for _ in range(runs)]
+    one, other = (median(cost.wall for cost in side) for side in zip(*pairs, strict=True))
+    ratio = median(a.wall / b.wall for a, b in pairs)
+    memory = max(a.memory for a, _ in pairs)
+    print(
+        f"{name:24}{size:6}{one:10.2f}{other:8.2f}{ratio:8.2f}{memory:9.0f}"
+        f"  {missed(ratio, AGE_GOAL)}; {missed(memory, AGE_MEMORY)} MB"
+    )
+
+
 TABLES = {
     "start": start,
     "validate": validate,
@@ -295,6 +343,7 @@ TABLES = {
     "folder": folder,
     "redact": redact,
     "diff": diff,
+    "encrypt": encrypt,
 }
 
 

@@ -1,13 +1,15 @@
 """Resume repaired sessions in the real agents, offline: what reaches the model, before and after.
 
-    python tests/clients CLIENTS [--client NAME] [--node BIN] [--damages N] [--seed N] [--redact]
+    python tests/clients CLIENTS [--client NAME] [--node BIN] [--damages N] [--seed N]
+        [--redact | --encrypt]
 
 CLIENTS is a folder that agents were installed in with npm. Each damaged session of the shared
 corpus, and N damages of our own to a sound one, is resumed bare, repaired (with --unsafe where
 something is left), and resumed again. A row tells what was done and the messages, calls and
 results that the model was sent. Exit status 1 where a session does not resume, or where
 something that the damaged file still held is missing. With --redact it is sound sessions that
-values are planted in, and that are redacted in place.
+values are planted in, and that are redacted in place. With --encrypt a damaged session lives
+through it all: repaired, encrypted, validated and compared while it is, rekeyed, decrypted.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import random
 import re
 import shutil
@@ -237,6 +240,48 @@ def redacted(options: argparse.Namespace, folder: Path) -> int:
     return bad
 
 
+def encrypted(options: argparse.Namespace, folder: Path) -> int:
+    """Print the table of sessions that were encrypted for a while; returns how many are bad."""
+
+    def run(*arguments: str | Path) -> str:
+        command = [sys.executable, "-m", "sesstool", *map(str, arguments)]
+        environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
+        environment["PYTHONPATH"] = str(ROOT)
+        done = subprocess.run(
+            command, capture_output=True, env=environment, cwd=folder, check=False, text=True
+        )
+        return f"{done.returncode} {done.stdout}"
+
+    whom = [run("keygen", "-o", f"{n}.key").split()[-1] for n in (1, 2)]
+    bad = 0
+    print(f"{'session':44} {'repaired':14} {'decrypted':14} sent: messages/calls/results")
+    for n, case in enumerate(damaged(options.client, folder)):
+        work = folder / f"work-{n}"
+        work.mkdir()
+        plain, _ = repair(case.path, work)
+        plain.chmod(0o600)
+        twin = shutil.copyfile(plain, work / "twin.jsonl")
+        before, data = resume(options, case, plain), plain.read_bytes()
+        judged = run("validate", "--isolated", "-f", "concise", plain)
+        sealed = plain.with_name(f"{plain.name}.age")
+        steps = [run("encrypt", "--write", "--yes", "-r", whom[0], plain)[0]]
+        left = plain.exists()
+        again = run("validate", "--isolated", "-f", "concise", "-i", "1.key", sealed)
+        same = judged == again.replace(str(sealed), str(plain))
+        steps += [run("diff", "--stat", "-i", "1.key", sealed, twin)[0]]
+        steps += [run("rekey", "--write", "-i", "1.key", "-r", whom[1], sealed)[0]]
+        steps += [run("decrypt", "--write", "-i", "2.key", sealed)[0]]
+        after = resume(options, case, plain)
+        faults = ["a plain file is left"] * left + ["validate says something else"] * (not same)
+        faults += [f"exit codes {steps}"] * (steps != ["0"] * 4)
+        faults += ["other bytes"] * (plain.read_bytes() != data)
+        faults += ["does not resume"] * (not after["resumed"])
+        faults += ["sends something else"] * (told(before) != told(after))
+        bad += bool(faults)
+        print(f"{case.name:44} {told(before):14} {told(after):14} {faults or ''}", flush=True)
+    return bad
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("clients")
@@ -246,6 +291,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--corpus", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--redact", action="store_true")
+    parser.add_argument("--encrypt", action="store_true")
     options = parser.parse_args()
     if not ORACLE.exists():
         sys.exit(f"there is no {ORACLE}: the shared files are not beside this checkout")
@@ -254,6 +300,8 @@ def main() -> int:
         folder = Path(name)
         if options.redact:
             return int(bool(redacted(options, folder)))
+        if options.encrypt:
+            return int(bool(encrypted(options, folder)))
         cases = damaged(options.client, folder) if options.corpus else []
         cases += made(options.client, options.damages, options.seed, folder)
         known: dict[Path, dict[str, Any]] = {}
