@@ -136,6 +136,26 @@ def test_nothing_is_lost_where_a_name_is_taken(place, capsys):
     assert path.read_bytes() == b"newer"
 
 
+def test_no_file_goes_that_has_another_name(place, group, capsys):
+    """What a link leads to may be somebody else's; what has two names would be left."""
+    session, parts, _, _ = group
+    theirs = write(place / "theirs.txt", b"theirs")
+    link = parts[2].with_name("link.txt")
+    link.symlink_to(theirs)
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", str(session)]) == 0
+    assert str(link) in capsys.readouterr().out
+    assert theirs.read_bytes() == link.read_bytes() == b"theirs"
+    path = write(place / "a.jsonl")
+    (place / "link.jsonl").symlink_to(path)
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", "link.jsonl"]) == 6
+    (place / "link.jsonl").unlink()
+    (place / "b.jsonl").hardlink_to(path)
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", "a.jsonl"]) == 6
+    assert path.read_bytes() == SOUND
+    assert not (place / "a.jsonl.age").exists()
+    assert run(["encrypt", "--keep", "-R", "r.txt", "a.jsonl"]) == 0
+
+
 def test_copies_leave_the_session_alone(place):
     """--keep and -o make new files, at once."""
     path = write(place / "a.jsonl")

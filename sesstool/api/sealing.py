@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from sesstool import api
-from sesstool.encryption.age import Facts, Read, Sealer, decrypt, facts, open_at
+from sesstool.encryption.age import Facts, Read, Sealer, decrypt, facts
 from sesstool.encryption.header import Recipient
 from sesstool.encryption.keyring import Keys
 from sesstool.errors import (
@@ -29,7 +29,7 @@ from sesstool.records import convert, transact
 from sesstool.records.convert import Item, Settled
 from sesstool.records.draft import Draft
 from sesstool.records.opening import is_sealed, named, open_source
-from sesstool.records.source import CHUNK, SEALED, FileSource, fingerprint, plain_path
+from sesstool.records.source import SEALED, FileSource, fingerprint, plain_path
 from sesstool.records.transact import Applied
 from sesstool.records.undo import open_raw
 from sesstool.records.write import create, make_folder, real_path
@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 _HEAD = 1 << 12
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,14 @@ def group_of(path: Path, keys: Keys | None = None) -> Group:
     # An index that several sessions share lies beside them, and their agent reads it.
     shared = {side.path for side in drawn if side.path.parent == plain.parent}
     parts = [part for part in form.parts(plain) if part not in shared]
-    copies = [side for side in drawn if side.path not in parts] + list(form.others(plain))
+    links = [
+        SideFile(part, "it is a link, and what it leads to may be others'")
+        for part in parts
+        if part.is_symlink()
+    ]
+    parts = [part for part in parts if not part.is_symlink()]
+    copies = [side for side in drawn if side.path not in parts]
+    copies += [*form.others(plain), *links]
     mine = (part for part in parts if (part.suffix == SEALED) is sealed)
     forks = tuple(one.path for one in form.dependents(plain))
     return Group((path, *mine), tuple(copies), forks)
@@ -345,10 +353,8 @@ def _compare(read: Read, size: int, sealer: Sealer, plain: int, name: str) -> No
     That these are the right ones, their authentication tells.
     """
     try:
-        opened = open_at(read, size, [sealer.identity])
-        for at in range(0, opened.size, CHUNK):
-            opened.read(at, at + CHUNK)
-        if opened.size == plain:
+        pieces = (read(at, min(at + _PIECE, size)) for at in range(0, size, _PIECE))
+        if sum(map(len, decrypt(pieces, [sealer.identity]))) == plain:
             return
     except AuthError:
         pass

@@ -23,7 +23,7 @@ from sesstool.records.draft import Draft
 from sesstool.records.guard import WriterCheck, locked, refuse_live, uninterrupted
 from sesstool.records.hashing import Hasher
 from sesstool.records.settle import recover
-from sesstool.records.source import FileSource, Fingerprint, fingerprint, fingerprint_of
+from sesstool.records.source import FileSource, Fingerprint, fingerprint, fingerprint_of, unreadable
 from sesstool.records.undo import open_raw
 from sesstool.records.write import (
     cannot_write,
@@ -81,6 +81,9 @@ def convert(
     waits until the group is through, once its first new file has its name. Raises InputError,
     LiveSessionError, StalePlanError and WriteError; the old files are then as before.
     """
+    if not keep:
+        for source, _ in pairs:
+            _refuse_names(source)
     named = [(real_path(source), real_path(target)) for source, target in pairs]
     with ExitStack() as stack:
         for path in sorted({path for pair in named for path in pair}):
@@ -279,6 +282,24 @@ def _found(state: Path, path: Path) -> _Journal | None:
         if any(path in (item.source, item.target) for item in items):
             return journal
     return None
+
+
+def _refuse_names(source: Path) -> None:
+    """Refuse to take away a file that would still be there, or be missed, under another name."""
+    if source.is_symlink():
+        raise WriteError(
+            f"{source} is a symbolic link, and would lead nowhere",
+            hint="name the file itself, or keep it: --keep",
+        )
+    try:
+        names = source.stat().st_nlink
+    except OSError as error:
+        raise unreadable("open", source, error) from error
+    if names > 1:
+        raise WriteError(
+            f"{source} has {names} names (hard links), and only one would go",
+            hint="remove the other names, or keep them all: --keep",
+        )
 
 
 def _exists(target: Path) -> WriteError:

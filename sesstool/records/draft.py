@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +12,9 @@ from typing import Self
 from sesstool.errors import WriteError
 from sesstool.records.hashing import Hasher
 from sesstool.records.write import cannot_write, claim, real_path, sync_folder, temporary
+
+# Bytes that are hashed and written in one go.
+_AT_ONCE = 1 << 20
 
 
 class Draft:
@@ -61,7 +64,7 @@ class Draft:
         With `reread` each is read back and compared; without, the caller verifies what is there.
         """
         with Hasher() as hasher:
-            for chunk in hasher.through(chunks):
+            for chunk in hasher.through(_larger(chunks)):
                 rest = memoryview(chunk)
                 try:
                     while rest:
@@ -122,3 +125,16 @@ class Draft:
         finally:
             os.close(folder)
         return name
+
+
+def _larger(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes in larger chunks: each costs a system call, and a turn of another thread."""
+    held: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        held.append(chunk)
+        size += len(chunk)
+        if size >= _AT_ONCE:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
