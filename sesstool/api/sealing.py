@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from sesstool import api
+from sesstool.audit import log
 from sesstool.encryption.age import Facts, Read, Sealer, decrypt, facts
 from sesstool.encryption.header import Recipient
 from sesstool.encryption.keyring import Keys
@@ -26,13 +28,14 @@ from sesstool.errors import (
 from sesstool.formats.base import Format, SideFile
 from sesstool.model.session import open_session
 from sesstool.records import convert, transact
-from sesstool.records.convert import Item, Settled
+from sesstool.records.convert import Item
 from sesstool.records.draft import Draft
+from sesstool.records.guard import locked
 from sesstool.records.opening import is_sealed, named, open_source
 from sesstool.records.source import SEALED, FileSource, fingerprint, plain_path
 from sesstool.records.transact import Applied
 from sesstool.records.undo import open_raw
-from sesstool.records.write import create, make_folder, real_path
+from sesstool.records.write import cannot_write, make_folder, real_path
 
 __all__ = [
     "Facts",
@@ -45,7 +48,6 @@ __all__ = [
     "names",
     "salvage",
     "seal",
-    "settle",
     "unseal",
 ]
 
@@ -243,16 +245,29 @@ class Rekeying:
         key = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
         secret = any(one.kind == "scrypt" for one in recipients)
         self._manifest = None if secret else self._state / "rekey" / f"{key}.json"
-        self._done: dict[str, str] = {}
+        self._done: dict[str, tuple[str, str]] = {}
         if self._manifest:
-            with suppress(OSError, ValueError, AttributeError):
+            with suppress(OSError, ValueError, AttributeError, TypeError):
                 found = json.loads(self._manifest.read_bytes())
-                self._done = {str(path): str(sha256) for path, sha256 in found.items()}
+                self._done = {str(path): (str(a), str(b)) for path, (a, b) in found.items()}
 
     def has_done(self, path: Path) -> bool:
         """Whether a file is as an earlier run for these recipients left it."""
-        sha256 = self._done.get(str(real_path(path)))
-        return sha256 is not None and fingerprint(path).sha256 == sha256
+        _, after = self._done.get(str(real_path(path)), ("", ""))
+        return after != "" and fingerprint(path).sha256 == after
+
+    def take_up(self) -> None:
+        """Do what an earlier run that was killed left undone of files that are encrypted anew.
+
+        Their undo entries go, and the log tells of them. Raises WriteError.
+        """
+        if not self._done:
+            return
+        told = {(line.get("path"), line.get("after")) for line in log.read(self._state)}
+        for path, (before, after) in self._done.items():
+            if (path, after) not in told and Path(path).exists() and self.has_done(Path(path)):
+                change = log.Change("rekey", path, before, after)
+                transact.rewritten(self._state, Path(path), change)
 
     def rekey(self, path: Path, keys: Keys, *, ignore_live: bool = False) -> Applied:
         """Encrypt a file anew. Its undo entries go: the old recipients could read them.
@@ -266,11 +281,13 @@ class Rekeying:
             opener = keys.opener(read, source.size, source.name)
             plain = facts(read, source.size).size
 
-            def verify(made: Path) -> None:
+            def verify(made: Path, sha256: str) -> None:
                 with open_raw(made) as new:
                     _compare(partial(_raw, new), new.size, sealer, plain, source.name)
+                # Before the old file goes: who has the old keys alone can tell it only so.
+                self._note(real_path(path), before.sha256, sha256)
 
-            applied = transact.rewrite_file(
+            return transact.rewrite_file(
                 path,
                 before,
                 _closing(sealer.seal(decrypt(source.chunks(), [opener])), source),
@@ -283,16 +300,22 @@ class Rekeying:
                 mode=before.mode & 0o600,
                 verify=verify,
             )
-        if self._manifest:
-            self._done[str(applied.path)] = applied.sha256
-            make_folder(self._manifest.parent)
-            create(self._manifest, [json.dumps(self._done).encode()], force=True)
-        return applied
 
     def forget(self) -> None:
         """All is done: keep nothing of it."""
         if self._manifest:
             self._manifest.unlink(missing_ok=True)
+
+    def _note(self, path: Path, before: str, after: str) -> None:
+        if self._manifest:
+            self._done[str(path)] = (before, after)
+            try:
+                make_folder(self._manifest.parent)
+            except OSError as error:
+                raise cannot_write(self._manifest, error) from error
+            with locked(self._state, self._manifest), Draft(self._manifest) as draft:
+                draft.write([json.dumps(self._done).encode()], reread=False)
+                draft.publish(mode=0o600, mtime=time.time_ns(), force=True)
 
 
 def facts_of(path: Path) -> Facts:
@@ -302,11 +325,6 @@ def facts_of(path: Path) -> Facts:
             raise UsageError(f"{path} is not encrypted", hint="show it without --header")
         with named(source.name):
             return facts(partial(_raw, source), source.size)
-
-
-def settle(path: Path, state: Path | None = None) -> Settled | None:
-    """End, or take back, an encryption or a decryption of a file that was broken off."""
-    return convert.settle(state or api.state_folder(), path)
 
 
 def _convert(

@@ -10,8 +10,8 @@ import click
 from sesstool.api import sealing
 from sesstool.cli.common import Common, common, worst
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.sealed import about, again, groups, names, refuse, sizes
-from sesstool.cli.streams import found, tell
+from sesstool.cli.sealed import about, again, groups, names, refuse, sessions, sizes
+from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.report.base import count
 from sesstool.text import safe
@@ -54,7 +54,7 @@ def command(
     keys = keys_of(shared, identities, passphrase_fd)
     makes = keep or shared.output is not None
     codes = [0]
-    targets = list(found(shared, paths, codes))
+    targets = sessions(shared, paths, codes)
     if salvage:
         return _salvaged(shared, targets, keys, force=force)
     ready = groups(shared, targets, codes, keys, encrypted=True)
@@ -83,9 +83,9 @@ def command(
     return worst(codes)
 
 
-def _salvaged(shared: Common, targets: list[Path | str], keys: Keys, *, force: bool) -> int:
+def _salvaged(shared: Common, targets: list[Path], keys: Keys, *, force: bool) -> int:
     """Write what is sound of one damaged file to a new one. Exits 5, for it is not the whole."""
-    if shared.output is None or len(targets) != 1 or not isinstance(targets[0], Path):
+    if shared.output is None or len(targets) != 1:
         raise UsageError("--salvage takes one file, and -o", hint="add -o FILE")
     error = sealing.salvage(targets[0], keys, shared.output, force=force)
     shared.note(f"written: {shared.output}")

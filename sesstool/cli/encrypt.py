@@ -10,8 +10,8 @@ import click
 from sesstool.api import sealing
 from sesstool.cli.common import Common, common, worst
 from sesstool.cli.keys import passphrase_option, recipient_options, recipients_of
-from sesstool.cli.sealed import about, again, groups, names, refuse, sizes
-from sesstool.cli.streams import found, tell
+from sesstool.cli.sealed import about, again, groups, names, refuse, sessions, sizes
+from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, WriteError
 from sesstool.report.base import count
 from sesstool.text import safe
@@ -68,7 +68,7 @@ def command(
     if write and not makes and not yes:
         _ask(shared)
     codes = [0]
-    targets = list(found(shared, paths, codes))
+    targets = sessions(shared, paths, codes)
     ready = groups(shared, targets, codes, encrypted=False)
     for group in ready:
         try:

@@ -15,8 +15,8 @@ from sesstool.cli.keys import (
     recipient_options,
     recipients_of,
 )
-from sesstool.cli.sealed import again, groups, refuse
-from sesstool.cli.streams import found, tell
+from sesstool.cli.sealed import again, groups, refuse, sessions
+from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.report.base import count
 from sesstool.text import safe
@@ -65,17 +65,20 @@ def command(
     )
     keys = keys_of(shared, identities, passphrase_fd)
     codes, done = [0], 0
-    targets = list(found(shared, paths, codes))
+    targets = sessions(shared, paths, codes)
     run = sealing.Rekeying(whom)
+    if write:
+        run.take_up()
     ready = [path for path in targets if isinstance(path, Path) and not run.has_done(path)]
     for group in groups(shared, ready, codes, keys, encrypted=True):
-        for path in group.files:
-            try:
+        try:
+            # The session comes last: once it is done, all that belongs to it is.
+            for path in reversed(group.files):
                 if write and not run.has_done(path):
                     run.rekey(path, keys, ignore_live=ignore_live)
                 done += 1
-            except SesstoolError as error:
-                codes.append(tell(shared, error))
+        except SesstoolError as error:
+            codes.append(tell(shared, error))
     if write and not any(codes):
         run.forget()
     passed = len(targets) - len(ready)

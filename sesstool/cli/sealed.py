@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from sesstool import api
 from sesstool.api import sealing
 from sesstool.cli.common import Common, out_stream
-from sesstool.cli.streams import size_of, tell
+from sesstool.cli.streams import converted, size_of, tell
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.text import quoted, safe
 
@@ -39,17 +39,29 @@ def refuse(
         )
 
 
-def settled(shared: Common, path: Path | str) -> None:
-    """Bring to an end what a crash broke off, and say how it stands."""
-    done = sealing.settle(path) if isinstance(path, Path) else None
-    if done is not None:
-        end = "it was brought to its end" if done.done else "all is as before it"
-        shared.note(f"{path}: {done.command} was broken off: {end}")
+def sessions(shared: Common, names: Iterable[str], codes: list[int]) -> list[Path]:
+    """The sessions that the user means, once what a crash broke off of them was settled.
+
+    A name that means none is told and counted, unless it went with what was settled.
+    """
+    every: list[Path] = []
+    for name in names:
+        try:
+            if converted(shared, name) and not Path(name).exists():
+                continue
+            paths = list(map(Path, api.find([name])))
+            # All of them, for each has its own group; and then some have other names.
+            if [path for path in paths if converted(shared, path)]:
+                paths = list(map(Path, api.find([name])))
+            every += paths
+        except SesstoolError as error:
+            codes.append(tell(shared, error))
+    return every
 
 
 def groups(
     shared: Common,
-    paths: Iterable[Path | str],
+    paths: Iterable[Path],
     codes: list[int],
     keys: Keys | None = None,
     *,
@@ -58,9 +70,7 @@ def groups(
     """The groups of the sessions that are encrypted, or are not; errors are told, and counted."""
     found = []
     for path in paths:
-        assert isinstance(path, Path)
         try:
-            settled(shared, path)
             if api.is_encrypted(path) is encrypted:
                 found.append(sealing.group_of(path, keys))
         except SesstoolError as error:

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from sesstool import api
 from sesstool.cli.common import Common, err, out_stream
 from sesstool.errors import SesstoolError, UsageError
+from sesstool.records import convert
 from sesstool.records.undo import State
 from sesstool.records.write import create
 from sesstool.text import quoted
@@ -109,10 +110,20 @@ _ENDS = {
 
 def settled(shared: Common, path: Path | str, *, ignore_live: bool) -> None:
     """Bring to an end what a crash broke off of the changes of a file, and say how it stands."""
+    converted(shared, path)
     for entry in api.settle(path, ignore_live=ignore_live):
         end = _ENDS.get(entry.state, "the file was changed since, and is left alone")
         undo = f"; undo: sesstool undo {entry.id}" if entry.state is State.DONE else ""
         shared.note(f"{path}: {entry.command} {entry.id} was broken off: {end}{undo}")
+
+
+def converted(shared: Common, path: Path | str) -> bool:
+    """The same of its encryption or decryption; whether there was such a thing."""
+    done = convert.settle(api.state_folder(), Path(path))
+    if done is not None:
+        end = "it was brought to its end" if done.done else "all is as before it"
+        shared.note(f"{path}: {done.command} was broken off: {end}")
+    return done is not None
 
 
 def tell(shared: Common, error: SesstoolError) -> int:

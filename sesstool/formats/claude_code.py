@@ -49,6 +49,7 @@ from sesstool.records.jsonspan import dumps
 from sesstool.records.live import process_alive, processes
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
+from sesstool.records.write import is_leftover
 
 CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
 _TALK = frozenset({"user", "assistant"})
@@ -266,13 +267,13 @@ class ClaudeCode(Format):
 
     def parts(self, path: Path) -> Iterable[Path]:
         """See `Format.parts`."""
-        yield from sorted(p for p in path.with_suffix("").rglob("*") if p.is_file())
+        yield from _files(path.with_suffix(""))
         home, name = self.home(path), self.session_id(path)
         index = path.parent / "sessions-index.json"
         if home is not None and index.is_file():
             yield index
         if home is not None and name:
-            yield from sorted(p for p in (home / "file-history" / name).rglob("*") if p.is_file())
+            yield from _files(home / "file-history" / name)
             yield from sorted((home / "todos").glob(f"{escape(name)}*.json*"))
 
     def resume_command(self, session_id: str, cwd: str) -> str:
@@ -289,6 +290,11 @@ class ClaudeCode(Format):
         2.0 makes the file before it has anything to write, for sessions and subagents alike.
         """
         return path.name.startswith("agent-") or bool(_UUID_NAME.fullmatch(path.name))
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files below a folder, without those that a killed run left there."""
+    return sorted(p for p in folder.rglob("*") if p.is_file() and not is_leftover(p))
 
 
 def _like_home(path: Path) -> Path | None:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from sesstool.audit import log
-from sesstool.errors import StalePlanError, WriteError
+from sesstool.errors import InputError, StalePlanError, WriteError
 from sesstool.records import undo
 from sesstool.records.draft import Draft
 from sesstool.records.guard import WriterCheck, locked, refuse_live, uninterrupted
@@ -27,11 +29,10 @@ from sesstool.records.source import FileSource, Fingerprint, fingerprint, finger
 from sesstool.records.undo import open_raw
 from sesstool.records.write import (
     cannot_write,
-    create,
+    leftovers,
     make_folder,
     real_path,
     remove,
-    retired,
     sweep,
     sync_folder,
     unchanged,
@@ -97,23 +98,28 @@ def convert(
             if target.exists() and not force:
                 raise _exists(target)
         log.ready(state)
-        drafts = [(stack.enter_context(Draft(target)), source) for source, target in named]
-        items = [_made(source, draft, make) for draft, source in drafts]
-        with uninterrupted():
-            if keep:
-                _publish(drafts, items, force=force)
-            else:
-                journal = _Journal(state, command, tuple(items))
-                journal.save()
-                try:
-                    _publish(drafts, items, force=force)
-                except BaseException:
-                    journal.take_back()
-                    raise
-                journal = replace(journal, made=True)
-                journal.save()
-                journal.finish()
-    return items
+        drafts = [stack.enter_context(Draft(target)) for _, target in named]
+        begun = (Item(*pair, fingerprint_of(pair[0].stat(), "")) for pair in named)
+        journal = _Journal(state, command, tuple(begun))
+        try:
+            if any(draft.has_name for draft in drafts):
+                journal.save()  # so that the next run finds them, whichever file it is told
+            sources = (source for source, _ in named)
+            journal = replace(journal, items=tuple(map(_made, sources, drafts, repeat(make))))
+            stack.enter_context(uninterrupted())
+            journal.save()
+            _publish(drafts, journal.items, force=force)
+            if not keep:
+                replace(journal, made=True).save()
+        except BaseException:
+            with suppress(InputError, WriteError):  # the next run does what this one cannot
+                journal.take_back()
+            raise
+        if keep:
+            journal.drop()
+        else:
+            replace(journal, made=True).finish()
+    return list(journal.items)
 
 
 def settle(state: Path, path: Path) -> Settled | None:
@@ -122,17 +128,24 @@ def settle(state: Path, path: Path) -> Settled | None:
     Nothing is done where none was, or where a run is at work on it. Raises WriteError.
     """
     path = real_path(path)
-    if _found(state, path) is None:
+    journal = _found(state, path)
+    paths = journal.paths() if journal else [path] if leftovers(path) else []
+    if not paths:
         return None
-    with locked(state, path):
+    with ExitStack() as stack:
+        for each in paths:
+            stack.enter_context(locked(state, each))
+        sweep(path)
         return _settle(state, path)
 
 
 def _settle(state: Path, path: Path) -> Settled | None:
-    """See `settle`; the caller holds the lock of the path."""
+    """See `settle`; the caller holds the locks of the group."""
     journal = _found(state, path)
     if journal is None:
         return None
+    for each in journal.paths():
+        sweep(each)
     if journal.made:
         journal.finish(again=True)
     else:
@@ -140,8 +153,8 @@ def _settle(state: Path, path: Path) -> Settled | None:
     return Settled(journal.command, journal.items, done=journal.made)
 
 
-def _publish(drafts: Iterable[tuple[Draft, Path]], items: Iterable[Item], *, force: bool) -> None:
-    for (draft, _), item in zip(drafts, items, strict=True):
+def _publish(drafts: Iterable[Draft], items: Iterable[Item], *, force: bool) -> None:
+    for draft, item in zip(drafts, items, strict=True):
         draft.publish(mode=item.before.mode & 0o600, mtime=item.before.mtime, force=force)
 
 
@@ -181,6 +194,10 @@ class _Journal:
         key = hashlib.sha256(os.fsencode(self.items[0].source)).hexdigest()[:32]
         return self.state / _FOLDER / f"{key}.json"
 
+    def paths(self) -> list[Path]:
+        """All names that the group has, in the order in which they are locked."""
+        return sorted({path for item in self.items for path in (item.source, item.target)})
+
     def save(self) -> None:
         """Have it on disk. Raises WriteError."""
         rows = [
@@ -192,14 +209,19 @@ class _Journal:
             make_folder(self.path.parent)
         except OSError as error:
             raise cannot_write(self.path, error) from error
-        create(self.path, [json.dumps(value).encode()], force=True)
+        with Draft(self.path) as draft:
+            draft.write([json.dumps(value).encode()], reread=False)
+            draft.publish(mode=0o600, mtime=time.time_ns(), force=True)
 
     def take_back(self) -> None:
-        """Remove the new files, where the old ones are as they were, and the journal."""
+        """Remove the new files, where the old ones are as they were, and the journal.
+
+        Raises InputError and WriteError.
+        """
         for item in self.items:
             if _holds(item.source, item.before.sha256):
                 _take_back(item)
-        self._drop()
+        self.drop()
 
     def finish(self, *, again: bool = False) -> None:
         """Take the old files away, with what undo keeps of them, and log it; drop the journal.
@@ -208,7 +230,7 @@ class _Journal:
         changed meanwhile: it stays, and what came of it goes.
         """
         stale = [item for item in self.items if not self._finished(item, again=again)]
-        self._drop()
+        self.drop()
         if stale:
             raise StalePlanError(
                 f"{stale[0].source} was opened or changed by somebody else a moment ago: "
@@ -219,10 +241,6 @@ class _Journal:
     def _finished(self, item: Item, *, again: bool) -> bool:
         if not _holds(item.target, item.sha256):
             return False
-        old = retired(item.source)
-        if old.exists() and not item.source.exists() and not _holds(old, item.before.sha256):
-            old.replace(item.source)
-        sweep(item.source)
         if item.source.exists():
             now = fingerprint(item.source)
             gone = now.sha256 == item.before.sha256
@@ -234,23 +252,29 @@ class _Journal:
             if not gone:
                 _take_back(item)
                 return False
-        for entry in undo.entries(self.state, item.source):
-            undo.purge(self.state, entry.id)
+        undo.forget(self.state, item.source)
         change = log.Change(self.command, str(item.source), item.before.sha256, item.sha256)
         if not again or not any(_is(line, change) for line in log.read(self.state)):
             log.append(self.state, change)
         return True
 
-    def _drop(self) -> None:
-        self.path.unlink(missing_ok=True)
-        sync_folder(self.path.parent)
+    def drop(self) -> None:
+        """Forget it. Raises WriteError."""
+        try:
+            self.path.unlink(missing_ok=True)
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
 
 
 def _take_back(item: Item) -> None:
-    """Remove what came of a file, unless it is something else by now."""
-    if _holds(item.target, item.sha256):
-        item.target.unlink()
-        sync_folder(item.target.parent)
+    """Remove what came of a file, unless it is something else by now. Raises WriteError."""
+    if item.sha256 and _holds(item.target, item.sha256):
+        try:
+            item.target.unlink()
+            sync_folder(item.target.parent)
+        except OSError as error:
+            raise cannot_write(item.target, error) from error
 
 
 def _holds(path: Path, sha256: str) -> bool:

@@ -11,7 +11,14 @@ from typing import Self
 
 from sesstool.errors import WriteError
 from sesstool.records.hashing import Hasher
-from sesstool.records.write import cannot_write, claim, real_path, sync_folder, temporary
+from sesstool.records.write import (
+    cannot_write,
+    claim,
+    draft_of,
+    real_path,
+    sync_folder,
+    temporary,
+)
 
 # Bytes that are hashed and written in one go.
 _AT_ONCE = 1 << 20
@@ -38,7 +45,7 @@ class Draft:
         if hasattr(os, "O_TMPFILE"):
             with suppress(OSError):  # not every file system has them
                 return os.open(self.target.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        self._name = temporary(self.target)
+        self._name = draft_of(self.target)
         self._name.unlink(missing_ok=True)  # left by a run that was killed
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
         return os.open(self._name, flags, 0o600)
@@ -57,6 +64,11 @@ class Draft:
         os.close(self._descriptor)
         if self._name is not None:
             self._name.unlink(missing_ok=True)
+
+    @property
+    def has_name(self) -> bool:
+        """Whether a run that is killed leaves it behind."""
+        return self._name is not None
 
     def write(self, chunks: Iterable[bytes], *, reread: bool) -> None:
         """Write all the bytes. Raises WriteError, and what the chunks raise.
@@ -97,6 +109,7 @@ class Draft:
             os.utime(self._descriptor, ns=(mtime, mtime))
             os.fsync(self._descriptor)
             if force and self.target.exists():
+                temporary(self.target).unlink(missing_ok=True)  # left by a run that was killed
                 self._linked(temporary(self.target)).replace(self.target)
             else:
                 self._linked(self.target)
@@ -113,9 +126,8 @@ class Draft:
     def _linked(self, name: Path) -> Path:
         """Give the file this name, which must be free. Raises OSError."""
         if self._name is not None:
-            if self._name != name:
-                claim(self._name, name)
-                self._name.unlink(missing_ok=True)
+            claim(self._name, name)
+            self._name.unlink(missing_ok=True)
             return name
         folder = os.open(name.parent, os.O_RDONLY)
         try:

@@ -145,13 +145,13 @@ def rewrite_file(
     mtime: int | None = None,
     forget: bool = True,
     shown: log.Shown | None = None,
-    verify: Callable[[Path], None] | None = None,
+    verify: Callable[[Path, str], None] | None = None,
 ) -> Applied:
     """Put these bytes, as they are to be on disk, in the place of a file, and keep nothing.
 
     Mode and mtime stay where none are given. With `forget` the undo entries of the file go with
-    what it held, since they hold it too. `verify` looks at the new file before it takes the place,
-    and raises to stop it. See `apply_file`.
+    what it held, since they hold it too. `verify` looks at the new file, whose SHA-256 it is told,
+    before it takes the place, and raises to stop it. See `apply_file`.
     """
     path = real_path(path)
     with locked(state, path):
@@ -178,14 +178,25 @@ def rewrite_file(
                 mode=before.mode if mode is None else mode,
                 mtime=before.mtime if mtime is None else mtime,
                 expect=check,
-                verify=verify,
+                verify=verify and (lambda made: verify(made, sha256.hexdigest())),
             )
             with _told(path):
-                for entry in journal.entries(state, path) if forget else ():
-                    journal.purge(state, entry.id)
+                if forget:
+                    journal.forget(state, path)
                 what = (command, str(path), before.sha256, sha256.hexdigest(), findings)
                 log.append(state, log.Change(*what), shown)
     return Applied(path, "", before.size, size, 0, in_place=False, sha256=sha256.hexdigest())
+
+
+def rewritten(state: Path, path: Path, change: log.Change) -> None:
+    """Do what a `rewrite_file` that was killed behind its write has left undone. Raises WriteError.
+
+    The caller knows that the log does not tell of it yet.
+    """
+    with locked(state, path), uninterrupted():
+        recover(state, path)
+        journal.forget(state, path)
+        log.append(state, change)
 
 
 def is_applied(plan: FilePlan, state: Path) -> bool:

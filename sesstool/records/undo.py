@@ -181,7 +181,7 @@ def forget_unborn(state: Path, path: Path) -> None:
 
 
 def drop(entry: Entry) -> Entry:
-    """Forget a change that never took place. Raises WriteError."""
+    """Forget a change, such as one that never took place. Raises WriteError."""
     state = entry.folder.parent.parent
     try:
         forget_unborn(state, entry.path)
@@ -192,6 +192,23 @@ def drop(entry: Entry) -> Entry:
         reason = (error.strerror or type(error).__name__).lower()
         raise WriteError(f"cannot remove {entry.folder}: {reason}") from error
     return replace(entry, state=State.VOID)
+
+
+def forget(state: Path, path: Path) -> None:
+    """Forget all changes of a real path, and what a crash left of one. Raises WriteError.
+
+    The caller holds the path's lock.
+    """
+    for entry in entries(state, path):
+        drop(entry)
+    try:
+        forget_unborn(state, path)
+        if (state / "undo").exists():
+            # What is forgotten for good must not come back with a power cut.
+            sync_folder(state / "undo")
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise WriteError(f"cannot forget the changes of {path}: {reason}") from error
 
 
 def finish(entry: Entry, state: State = State.DONE) -> Entry:

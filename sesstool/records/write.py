@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sesstool.errors import StalePlanError, WriteError
 from sesstool.records.live import openers_held_off
-from sesstool.records.source import Fingerprint
+from sesstool.records.source import SEALED, Fingerprint, plain_path
 
 _PREFIX = ".sesstool-"
 _ELSEWHERE = "write a copy elsewhere with -o"
@@ -168,12 +168,14 @@ def create(
 
 
 def sweep(path: Path) -> None:
-    """Remove what a killed `replace` of this path left. The caller holds the lock of `path`."""
-    for left in leftovers(path):
-        try:
-            left.unlink()
-        except OSError as error:
-            raise _unchanged(path, error) from error
+    """Clear away what a killed run left of this path. The caller holds the lock of `path`."""
+    try:
+        if not path.exists() and retired(path).exists():
+            retired(path).replace(path)  # killed in `remove`: nothing else may hold its bytes
+        for left in leftovers(path):
+            left.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unchanged(path, error) from error
 
 
 def temporaries(folder: Path) -> list[Path]:
@@ -181,9 +183,20 @@ def temporaries(folder: Path) -> list[Path]:
     return list(folder.glob(f"{_PREFIX}*"))
 
 
+def is_leftover(path: Path) -> bool:
+    """Whether a file is one in the making, or was left by a run that was killed."""
+    return path.name.startswith(_PREFIX)
+
+
 def leftovers(path: Path) -> list[Path]:
-    """What a killed `replace` of this path left."""
-    return [left for left in (temporary(path), retired(path)) if os.path.lexists(left)]
+    """What a killed run left that was to replace or to remove this path, or to make it.
+
+    A draft of its encrypted or plain twin counts: it may hold the plain text of this path.
+    """
+    plain = plain_path(path)
+    drafts = (draft_of(plain), draft_of(plain.with_name(plain.name + SEALED)))
+    every = (temporary(path), retired(path), *drafts)
+    return [left for left in every if os.path.lexists(left)]
 
 
 def unchanged(path: Path, then: Fingerprint) -> Callable[[], None]:
@@ -245,6 +258,11 @@ def temporary(path: Path) -> Path:
 def retired(path: Path) -> Path:
     """The second name that the old file has while the new one takes its place."""
     return temporary(path).with_suffix(".old")
+
+
+def draft_of(path: Path) -> Path:
+    """Where a new file for a path is made that must not be there before it is whole."""
+    return temporary(path).with_suffix(".new")
 
 
 def remove(path: Path, expect: Callable[[], None]) -> None:
