@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
+
+import pytest
 
 from sesstool import api
 from sesstool.audit import log
@@ -124,6 +127,18 @@ class Home:
         if len(done) != len(PLAIN) or len(set(done)) != len(PLAIN):
             return f"in the audit log stand {done}"
         return None
+
+
+def without_nameless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no file system know files without a name, as some do not."""
+    real = os.open
+
+    def refusing(path: str, flags: int, *more: object, **options: object) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+        return real(path, flags, *more, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "open", refusing)
 
 
 def opened(path: Path, identity: object) -> bytes | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sesstool.records import draft
 from tests.faults import at_call, command, forked, kill
-from tests.sealed import NEW, holders
+from tests.sealed import NEW, holders, without_nameless
 from tests.test_seal_kill import home, killed_at_any_step, names
 
 __all__ = ["home"]
@@ -15,7 +14,7 @@ __all__ = ["home"]
 @names
 def test_it_is_so_where_each_file_has_a_name(home, name, monkeypatch):
     """As on file systems that know none without."""
-    monkeypatch.delattr(draft.os, "O_TMPFILE")
+    without_nameless(monkeypatch)
     killed_at_any_step(home, name, 2)
 
 
@@ -32,7 +31,7 @@ def test_a_draft_of_plain_text_goes_with_whatever_comes_next(home, after, monkey
     """Be it a command that works on the encrypted files; until then it is private."""
     home.begin("decrypt")
     home.keep()
-    monkeypatch.delattr(draft.os, "O_TMPFILE")
+    without_nameless(monkeypatch)
     run = command(*home.commands()["decrypt"])
     key = [] if after == "encrypt" else ["-i", home.keys["old"]]
     seen = 0

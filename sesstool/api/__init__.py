@@ -118,9 +118,9 @@ def find(names: Iterable[str]) -> Iterator[Path | str]:
 
 
 def is_encrypted(path: Path) -> bool:
-    """Whether a file is encrypted, as its first bytes tell. Raises InputError."""
+    """Whether a file is encrypted, as its name or its first bytes tell. Raises InputError."""
     with journal.open_raw(path) as source:
-        return is_sealed(source.read(0, _HEAD))
+        return is_sealed(source.read(0, _HEAD), path)
 
 
 def _by_id(name: str) -> Path:

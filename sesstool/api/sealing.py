@@ -321,7 +321,7 @@ class Rekeying:
 def facts_of(path: Path) -> Facts:
     """What an encrypted file tells without a key. Raises InputError, UsageError and AuthError."""
     with open_raw(path) as source:
-        if not is_sealed(source.read(0, _HEAD)):
+        if not is_sealed(source.read(0, _HEAD), path):
             raise UsageError(f"{path} is not encrypted", hint="show it without --header")
         with named(source.name):
             return facts(partial(_raw, source), source.size)

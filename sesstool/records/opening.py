@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 from sesstool.errors import AuthError, InputError
 from sesstool.records.packed import codec_of, compress, scratch, unpack
-from sesstool.records.source import STANDARD_INPUT, Continued, FileSource, pread, unreadable
+from sesstool.records.source import SEALED, STANDARD_INPUT, Continued, FileSource, pread, unreadable
 
 if TYPE_CHECKING:
     from sesstool.encryption.age import Opened
@@ -73,7 +73,7 @@ def open_source(path: Path | str, keys: Keys | None = None) -> FileSource:
         head = os.pread(descriptor, _HEAD, 0)
     except OSError as error:
         raise unreadable("open", path, error) from error
-    if is_sealed(head):
+    if is_sealed(head, path):
         return _unlocked(str(path), path, handle, keys, opened)
     if codec := codec_of(head):
         with handle:
@@ -81,9 +81,12 @@ def open_source(path: Path | str, keys: Keys | None = None) -> FileSource:
     return FileSource(str(path), path, handle, "", opened)
 
 
-def is_sealed(head: bytes) -> bool:
-    """Whether a file that begins so is an age file, of whatever version."""
-    return head.lstrip().startswith(_AGE)
+def is_sealed(head: bytes, path: Path | None = None) -> bool:
+    """Whether a file that begins so is an age file, of whatever version.
+
+    One that is called so is one, though damaged: nobody must take its bytes for plain text.
+    """
+    return head.lstrip().startswith(_AGE) or (path is not None and path.suffix == SEALED)
 
 
 def packed(chunks: Iterator[bytes], like: FileSource | Continued) -> Iterator[bytes]:
