@@ -1,10 +1,10 @@
 """A file system that loses power: what a run did to it, and every tree that may be left.
 
 `record` runs an action and looks at the tree around each call of `os`, so that what goes
-through a buffer is seen, too. The model is as pessimistic as POSIX allows. What was not synced
-may be there or not, each name and each file for itself: data that was added may be cut at any
-length, or be zeros before or behind any length; mode and time are apart from the data. A name
-is on disk when its folder was synced. Only a rename is atomic.
+through a buffer is seen, too; so are files that have no name yet. The model is as pessimistic as
+POSIX allows. What was not synced may be there or not, each name and each file for itself: data
+that was added may be cut at any length, or be zeros before or behind any length; mode and time
+are apart from the data. A name is on disk when its folder was synced. Only a rename is atomic.
 """
 
 from __future__ import annotations
@@ -143,6 +143,8 @@ class _Recorder:
         self.steps: list[Step] = []
         self._numbers: dict[int, int] = {}
         self._next = itertools.count(1)
+        # Files that have no name yet: the descriptor and the folder, by inode.
+        self._nameless: dict[int, tuple[int, str]] = {}
         self._real = {name: getattr(os, name) for name in _CALLS if hasattr(os, name)}
         self.last = self._look()
 
@@ -159,6 +161,10 @@ class _Recorder:
         def wrapped(*arguments: object, **options: object) -> object:
             self._observe()
             result = call(*arguments, **options)
+            if name == "open" and arguments[1] & os.O_TMPFILE == os.O_TMPFILE:  # type: ignore[operator]
+                folder = os.path.realpath(arguments[0])  # type: ignore[call-overload]
+                if Path(folder).is_relative_to(self.root):
+                    self._nameless[os.fstat(result).st_ino] = result, folder  # type: ignore[arg-type,assignment]
             self._observe()
             if name == "fsync":
                 number = self._numbers.get(os.fstat(arguments[0]).st_ino)  # type: ignore[arg-type]
@@ -194,6 +200,18 @@ class _Recorder:
             found[number(inode)] = _Look(True, b"", 0, 0, names)
 
         walk(self.root, self.root.stat().st_ino)
+        for inode, (descriptor, place) in list(self._nameless.items()):
+            try:
+                now = os.fstat(descriptor)
+            except OSError:
+                now = None
+            if now is None or now.st_ino != inode or now.st_nlink:
+                del self._nameless[inode]
+                continue
+            data = os.pread(descriptor, now.st_size, 0)
+            exact = place in self.exact
+            mode, mtime = (stat.S_IMODE(now.st_mode), now.st_mtime_ns) if exact else (0, 0)
+            found[number(inode)] = _Look(False, data, mode, mtime, {})
         # The number of a file that is gone may be given to a new one.
         self._numbers = {i: n for i, n in self._numbers.items() if i in seen}
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.faults import command
 CANARY = b"the lamp of the northern canary"
 MTIME = 1_700_000_000_123_456_789
 _TALK = jsonl(prompt(1, None, CANARY.decode()), answer(2, 1))
+_TORN = b'{"cut ' + CANARY
 PLAIN = {
     f"{SESSION}.jsonl": _TALK,
     f"{SESSION}/subagents/agent-1.jsonl": _TALK,
@@ -30,8 +32,9 @@ OLD, NEW = keys.generate(pq=False), keys.generate(pq=False)
 class Home:
     """A folder of its own with a session, its group, two keys, and a state folder."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, files: int = len(PLAIN)) -> None:
         self.root = root
+        self.plain = dict(islice(PLAIN.items(), files))
         self.home = root / "home"
         self.state = api.state_folder()
         self.session = self.home / f"{SESSION}.jsonl"
@@ -39,15 +42,12 @@ class Home:
         for name, identity in (("old", OLD), ("new", NEW)):
             self.keys[name] = root.with_name(f"{root.name}-{name}.key")
             self.keys[name].write_bytes(keys.identity_file(identity, "2026-03-01T06:00:00Z"))
-        for name, data in PLAIN.items():
+        for name, data in self.plain.items():
             path = self.home / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        self.session.write_bytes(_TALK + b'{"cut ' + CANARY)
-        assert command("repair", "--write", self.session)() == 0
-        # So undo keeps some of it.
-        assert holders(self.state)
-        for name in PLAIN:
+        self.session.write_bytes(_TALK + _TORN)
+        for name in self.plain:
             os.utime(self.home / name, ns=(MTIME, MTIME))
 
     def commands(self, path: Path | None = None) -> dict[str, tuple[object, ...]]:
@@ -67,9 +67,14 @@ class Home:
         return self.session if name == "encrypt" else Path(f"{self.session}.age")
 
     def begin(self, name: str) -> None:
-        """Make the group what a command is to change."""
+        """Make the group what a command is to change; undo keeps something of it, too."""
+        key: tuple[object, ...] = ()
         if name != "encrypt":
             assert command(*self.commands()["encrypt"])() == 0
+            key = ("-i", self.keys["old"])
+        assert command("repair", "--write", *key, self.path_for(name))() == 0
+        assert list((self.state / "undo").iterdir())
+        assert bool(holders(self.state)) is (name == "encrypt")
 
     def keep(self) -> None:
         """Remember how all is."""
@@ -84,7 +89,7 @@ class Home:
 
     def problem(self) -> str | None:
         """What is lost; None where each file is there whole, plain or encrypted."""
-        for name, data in PLAIN.items():
+        for name, data in self.plain.items():
             path = self.home / name
             # What takes a file away gives it another name first.
             hidden = list(path.parent.glob(".sesstool-*.old"))
@@ -104,10 +109,10 @@ class Home:
             if not path.is_dir()
         }
         ending = "" if name == "decrypt" else ".age"
-        if set(found) != {one + ending for one in PLAIN}:
+        if set(found) != {one + ending for one in self.plain}:
             return f"there are {sorted(found)}"
         reader = {"decrypt": None, "encrypt": OLD, "rekey": NEW}[name]
-        for one, data in PLAIN.items():
+        for one, data in self.plain.items():
             path = found[one + ending]
             text = path.read_bytes() if reader is None else opened(path, reader)
             if text != data:
@@ -121,10 +126,12 @@ class Home:
             return f"left in the state folder: {left}"
         if list((self.state / "conversions").glob("*")) + list((self.state / "rekey").glob("*")):
             return "a journal is left"
+        if list((self.state / "undo").iterdir()):
+            return "undo keeps something"
         if log.verify(self.state):
             return "the audit log is damaged"
         done = [line["path"] for line in log.read(self.state) if line["action"] == name]
-        if len(done) != len(PLAIN) or len(set(done)) != len(PLAIN):
+        if len(done) != len(self.plain) or len(set(done)) != len(self.plain):
             return f"in the audit log stand {done}"
         return None
 

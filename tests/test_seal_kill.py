@@ -9,7 +9,8 @@ import pytest
 from tests.faults import at_call, command, forked, kill
 from tests.sealed import Home
 
-names = pytest.mark.parametrize("name", ["encrypt", "decrypt", "rekey"])
+COMMANDS = ["encrypt", "decrypt", "rekey"]
+names = pytest.mark.parametrize("name", COMMANDS)
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from sesstool.records.opening import is_sealed, named, open_source
 from sesstool.records.source import SEALED, FileSource, fingerprint, plain_path
 from sesstool.records.transact import Applied
 from sesstool.records.undo import open_raw
-from sesstool.records.write import cannot_write, make_folder, real_path
+from sesstool.records.write import cannot_write, make_folder, real_path, sync_folder
 
 __all__ = [
     "Facts",
@@ -302,9 +302,13 @@ class Rekeying:
             )
 
     def forget(self) -> None:
-        """All is done: keep nothing of it."""
-        if self._manifest:
-            self._manifest.unlink(missing_ok=True)
+        """All is done: keep nothing of it. Raises WriteError."""
+        if self._manifest and self._manifest.exists():
+            try:
+                self._manifest.unlink()
+                sync_folder(self._manifest.parent)
+            except OSError as error:
+                raise cannot_write(self._manifest, error) from error
 
     def _note(self, path: Path, before: str, after: str) -> None:
         if self._manifest:

@@ -185,8 +185,9 @@ def drop(entry: Entry) -> Entry:
     state = entry.folder.parent.parent
     try:
         forget_unborn(state, entry.path)
-        # At once out of the list, however far the removal gets.
+        # At once out of the list, however far the removal gets: a part would not be known again.
         entry.folder.rename(unborn(state, entry.path))
+        sync_folder(state / "undo")
         forget_unborn(state, entry.path)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()

@@ -80,7 +80,7 @@ def replace(
     finally:
         _discard(made)
         _discard(retired(path))
-    _confirm(path)
+    _confirm(path, in_place=False)
 
 
 def edit_in_place(
@@ -119,7 +119,7 @@ def edit_in_place(
             os.close(descriptor)
     except OSError as error:
         raise _unchanged(path, error) from error
-    _confirm(path)
+    _confirm(path, in_place=True)
 
 
 def create(
@@ -380,15 +380,15 @@ def claim(made: Path, path: Path) -> None:
         made.replace(path)
 
 
-def _confirm(path: Path) -> None:
+def _confirm(path: Path, *, in_place: bool) -> None:
     """Have a change on disk before anybody is told of it."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            # After an edit in place: the bytes, the length and the times.
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        if in_place:
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)  # the bytes, the length and the times
+            finally:
+                os.close(descriptor)
         sync_folder(path.parent)
     except OSError as error:
         # Asking again may succeed without the bytes being there: only reading them tells.
