@@ -345,7 +345,7 @@ def _convert(
     pairs = list(zip(group.files, to or names(group), strict=True))
     for _, target in pairs:
         try:
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(target.parent)
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
             raise WriteError(f"cannot make the folder {target.parent}: {reason}") from error

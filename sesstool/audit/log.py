@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -140,7 +141,10 @@ def _append(path: Path, change: Change, shown: Shown | None) -> None:
 
 
 def _opened(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    if not stat.S_IMODE(os.fstat(descriptor).st_mode) & 0o200:
+        os.fchmod(descriptor, 0o600)  # a umask may have taken from the owner
+    return descriptor
 
 
 def _write(descriptor: int, line: bytes) -> None:

@@ -82,9 +82,6 @@ def convert(
     waits until the group is through, once its first new file has its name. Raises InputError,
     LiveSessionError, StalePlanError and WriteError; the old files are then as before.
     """
-    if not keep:
-        for source, _ in pairs:
-            _refuse_names(source)
     named = [(real_path(source), real_path(target)) for source, target in pairs]
     with ExitStack() as stack:
         for path in sorted({path for pair in named for path in pair}):
@@ -97,6 +94,9 @@ def convert(
             recover(state, source)
             if target.exists() and not force:
                 raise _exists(target)
+        if not keep:
+            for source, _ in pairs:
+                _refuse_names(source)  # behind the sweep: a leftover may be a second name
         log.ready(state)
         drafts = [stack.enter_context(Draft(target)) for _, target in named]
         begun = (Item(*pair, fingerprint_of(pair[0].stat(), "")) for pair in named)

@@ -24,7 +24,7 @@ from platformdirs import user_state_path
 
 from sesstool.errors import UndoError, WriteError
 from sesstool.records.source import CHUNK, FileSource, Fingerprint, Source, unreadable
-from sesstool.records.write import create, make_folder, real_path, sync_folder
+from sesstool.records.write import create, make_folder, private_folder, real_path, sync_folder
 
 _NAME = "entry.json"
 _CUT = "cut.bin"
@@ -148,7 +148,7 @@ def begin(
     try:
         make_folder(state / "undo")
         forget_unborn(state, path)
-        folder.mkdir(mode=0o700)
+        private_folder(folder)
         plain = () if source.seal else entry.spans
         cut = (chunk for s in plain for chunk in read_range(source, s.start, s.end))
         create(folder / _CUT, cut)

@@ -222,8 +222,17 @@ def make_folder(folder: Path) -> None:
     if folder.is_dir():
         return
     make_folder(folder.parent)
-    folder.mkdir(mode=0o700, exist_ok=True)
+    private_folder(folder)
     sync_folder(folder.parent)
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder for this user alone, whatever the umask. Raises OSError."""
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        return
+    folder.chmod(0o700)  # a umask may have taken from the owner, too
 
 
 def sync_folder(folder: Path) -> None:
