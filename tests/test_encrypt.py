@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -121,6 +122,21 @@ def test_a_folder_is_encrypted_group_by_group(group, capsys):
     assert run(["validate", "-i", "key.txt", str(session.parent)]) == 0
     assert run(["decrypt", "--write", "-i", "key.txt", str(session.parent)]) == 0
     assert all(path.exists() for path in [session, other, *parts])
+
+
+def test_a_group_may_have_more_files_than_a_process_may_open(group):
+    """As far as the system lets it have more."""
+    session, parts, _, _ = group
+    for n in range(150):
+        write(parts[2].with_name(f"{n}.txt"), b"%d" % n)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        assert run(["encrypt", "--write", "--yes", "-R", "r.txt", str(session)]) == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert opened(parts[2].with_name("149.txt.age")) == b"149"
+    assert not parts[2].with_name("149.txt").exists()
 
 
 def test_nothing_is_lost_where_a_name_is_taken(place, capsys):

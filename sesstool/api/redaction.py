@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os.path import commonpath
@@ -35,6 +35,7 @@ from sesstool.privacy.standin import StandIns
 from sesstool.privacy.tally import Spotted, Tally, length_class
 from sesstool.privacy.values import KNOWN
 from sesstool.privacy.verify import verify
+from sesstool.records.guard import allow_open
 from sesstool.records.opening import open_source
 from sesstool.records.source import (
     Continued,
@@ -152,7 +153,7 @@ def redact(
     with ExitStack() as stack:
         redaction.given = [str(path) for path in given or paths]
         items = list(_set(paths, format_name, redaction.given, keys))
-        _allow_open(2 * len(items))
+        allow_open(2 * len(items))
         redaction.files = [_opened(i, stack, format_name, redaction.earlier, keys) for i in items]
         redaction.redactor = redactor = Redactor(shipped, redaction.stand_ins, choice, key)
         redaction.rules = 0 if choice.only_subject else len(chosen(shipped, choice.detectors))
@@ -414,17 +415,3 @@ def naming(files: list[Redacted]) -> Iterator[None]:
                     error.hint = error.hint.replace(name, file.shown)
         error.args = (error.message,)
         raise
-
-
-def _allow_open(files: int) -> None:
-    """Let this process have so many files more open, as far as the system lets it."""
-    try:
-        import resource  # noqa: PLC0415 - not on Windows
-    except ImportError:
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = files + 256
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -22,7 +22,7 @@ from sesstool.audit import log
 from sesstool.errors import InputError, StalePlanError, WriteError
 from sesstool.records import undo
 from sesstool.records.draft import Draft
-from sesstool.records.guard import WriterCheck, locked, refuse_live, uninterrupted
+from sesstool.records.guard import WriterCheck, allow_open, locked, refuse_live, uninterrupted
 from sesstool.records.hashing import Hasher
 from sesstool.records.settle import recover
 from sesstool.records.source import FileSource, Fingerprint, fingerprint, fingerprint_of, unreadable
@@ -83,6 +83,8 @@ def convert(
     LiveSessionError, StalePlanError and WriteError; the old files are then as before.
     """
     named = [(real_path(source), real_path(target)) for source, target in pairs]
+    # Of each pair two locks and what is made are open until the end.
+    allow_open(3 * len(named))
     with ExitStack() as stack:
         for path in sorted({path for pair in named for path in pair}):
             stack.enter_context(locked(state, path))

@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sesstool.errors import LiveSessionError, WriteError
@@ -79,3 +79,17 @@ def refuse_live(path: Path, recent_seconds: float | None, writer: WriterCheck | 
             hint="close the agent first; with --ignore-live the file is written all the same, "
             "and what the agent writes in the meantime may be lost",
         )
+
+
+def allow_open(files: int) -> None:
+    """Let this process have so many files more open, as far as the system lets it."""
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = files + 256
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
