@@ -36,7 +36,7 @@ from sesstool.records.source import (
 )
 from sesstool.records.transact import Applied
 from sesstool.records.undo import digest, open_raw
-from sesstool.records.write import create, real_path
+from sesstool.records.write import create, make_folder, real_path
 
 __all__ = ["follow", "publish"]
 
@@ -88,7 +88,7 @@ def _published(
         sha256 = file.before.sha256 if file.before else ""
         if folder is not None:
             target = folder / file.name
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(target.parent)
             create(target, _on_disk(file), force=force)
             redaction.published.append(target)
         elif file.changed and isinstance(file.path, Path) and file.before is not None:

@@ -32,7 +32,7 @@ from sesstool.records.source import (
 )
 from sesstool.records.transact import Applied
 from sesstool.records.undo import open_raw
-from sesstool.records.write import create, real_path
+from sesstool.records.write import create, make_folder, real_path
 
 __all__ = ["Secret", "Unredacted", "Vault", "find", "open_vault", "publish", "unredact"]
 
@@ -192,7 +192,7 @@ def publish(
                 hint="use --write --in-place, or name another",
             )
         try:
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(target.parent)
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
             raise WriteError(f"cannot make the folder {target.parent}: {reason}") from error

@@ -15,6 +15,7 @@ from sesstool.cli.streams import found, piped, settled, tell, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import NotASessionError, SesstoolError, UsageError
 from sesstool.findings import Severity
+from sesstool.records.write import make_folder
 from sesstool.text import quoted
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _copy(shared: Common, repair: api.Repair, keys: Keys, *, force: bool, severa
         return
     target = shared.output
     if several or shared.to_folder:
-        target.mkdir(parents=True, exist_ok=True)
+        make_folder(target)
         target = target / Path(repair.path).name
     api.write_copy(repair, target, force=force, keys=keys)
     said(shared, repair, written=True)
