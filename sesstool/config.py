@@ -170,12 +170,22 @@ def _checked(name: str, value: Any, path: Path, *, project: bool) -> Any:
         raise ConfigError(f"{path}: unknown setting {name}", hint=hint)
     if isinstance(setting.default, tuple):
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
+            return _public(tuple(value), f"{path}: {name}")
         raise ConfigError(f"{path}: {name} must be a list of strings")
     if type(value) is not type(setting.default):
         kind = "true or false" if isinstance(setting.default, bool) else "a string"
         raise ConfigError(f"{path}: {name} must be {kind}")
     return _chosen(setting, value, f"{path}: {name}")
+
+
+def _public(items: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """The items, which are shown, and so must be no secret keys. Raises ConfigError."""
+    if any(item.strip().upper().startswith("AGE-SECRET-KEY-") for item in items):
+        raise ConfigError(
+            f"{where} holds a secret key",
+            hint="take it out, keep it in a file of its own, and give the recipient: age1...",
+        )
+    return items
 
 
 def _chosen(setting: Setting, value: Any, where: str) -> Any:
@@ -187,7 +197,8 @@ def _chosen(setting: Setting, value: Any, where: str) -> Any:
 def _from_text(setting: Setting, text: str) -> Any:
     """The value that an environment variable gives; a list has commas."""
     if isinstance(setting.default, tuple):
-        return tuple(item.strip() for item in text.split(",") if item.strip())
+        items = tuple(item.strip() for item in text.split(",") if item.strip())
+        return _public(items, setting.variable)
     if isinstance(setting.default, bool):
         if text.lower() not in _BOOLEANS:
             raise ConfigError(f"{setting.variable} must be true or false")

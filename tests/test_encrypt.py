@@ -434,7 +434,7 @@ def test_facts_without_a_key(place, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["encrypt", "-R", "r.txt", "-"], 2, "not on streams"),
+        (["encrypt", "-R", "r.txt", "-"], 2, "not on standard input"),
         (["encrypt", "--write", "--keep", "-R", "r.txt", "a.jsonl"], 2, "give one of them"),
         (["encrypt", "--write", "-n", "-R", "r.txt", "a.jsonl"], 2, "contradict"),
         (["encrypt", "--write", "-R", "r.txt", "a.jsonl"], 6, "nobody can be asked"),

@@ -241,9 +241,9 @@ def test_a_report_cuts_the_line_of_many_findings_once(tmp_path, monkeypatch, cap
         shown.append(arguments)
         return show(*arguments, **more)
 
-    def once_more(path: Any) -> Any:
+    def once_more(path: Any, keys: Any) -> Any:
         opened.append(path)
-        return source(path)
+        return source(path, keys)
 
     monkeypatch.setattr(text, "_shown", another)
     monkeypatch.setattr(snippets, "open_source", once_more)

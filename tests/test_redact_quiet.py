@@ -266,7 +266,7 @@ def test_a_text_that_does_not_come_to_rest(folder, quiet, monkeypatch):
 
 @pytest.mark.parametrize("loud", [[], ["-v"]])
 @pytest.mark.parametrize(
-    "place", [(redaction, "verify"), (redaction, "Redactor"), (publishing, "compress")]
+    "place", [(redaction, "verify"), (redaction, "Redactor"), (publishing, "packed")]
 )
 def test_a_bug(folder, quiet, tmp_path, monkeypatch, place, loud):
     """Its message holds values; it is told by type and place."""
@@ -283,7 +283,7 @@ def test_a_bug(folder, quiet, tmp_path, monkeypatch, place, loud):
     ("error", "exit_code"),
     [(KeyboardInterrupt(MAIL), 130), (OSError(errno.ENOSPC, "no space left", MAIL), 6)],
 )
-@pytest.mark.parametrize("place", [(redaction, "verify"), (publishing, "compress")])
+@pytest.mark.parametrize("place", [(redaction, "verify"), (publishing, "packed")])
 def test_an_interruption_and_a_full_disk(
     folder, quiet, tmp_path, monkeypatch, error, exit_code, place
 ):

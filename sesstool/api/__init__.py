@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 _PLAIN = (".jsonl", ".jsonl.gz", ".jsonl.zst")
-_SUFFIXES = (*_PLAIN, *(ending + SEALED for ending in _PLAIN))
+SUFFIXES = (*_PLAIN, *(ending + SEALED for ending in _PLAIN))
 _HEAD = 1 << 12
 # Inside an agent's home a file that was written this lately may be written again, in seconds.
 _RECENT = 60.0
@@ -92,11 +92,12 @@ class Repair:
         return _changes(self.outcome)
 
 
-def find(names: Iterable[str]) -> Iterator[Path | str]:
+def find(names: Iterable[str], endings: tuple[str, ...] = SUFFIXES) -> Iterator[Path | str]:
     """The sessions that the user means: files, folders, session ids, or "-".
 
-    A folder stands for every session below it, an id or a unique beginning of one for the
-    session in an agent's home. Raises InputError where there is none.
+    A folder stands for every session below it, or every file with one of the `endings`; an id or
+    a unique beginning of one for the session in an agent's home. Raises InputError where there is
+    none.
     """
     for name in names:
         path = Path(name)
@@ -107,11 +108,11 @@ def find(names: Iterable[str]) -> Iterator[Path | str]:
         if name == "-":
             yield name
         elif os.path.isdir(name):  # noqa: PTH112 - Path.is_dir may raise
-            inside = sorted(p for p in path.rglob("*") if p.name.endswith(_SUFFIXES))
+            inside = sorted(p for p in path.rglob("*") if p.name.endswith(endings))
             if not inside:
                 raise InputError(f"{name} holds no session file", hint="sessions end in .jsonl")
             yield from inside
-        elif os.path.lexists(name) or os.sep in name or name.endswith(_SUFFIXES):
+        elif os.path.lexists(name) or os.sep in name or name.endswith(SUFFIXES):
             yield path
         else:
             yield _by_id(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -46,12 +47,14 @@ __all__ = [
     "facts_of",
     "group_of",
     "names",
+    "plain",
     "salvage",
     "seal",
     "unseal",
 ]
 
 _HEAD = 1 << 12
+_LINK = "it is reached by a link, and may be somebody else's"
 _PIECE = 1 << 20
 
 
@@ -90,14 +93,10 @@ def group_of(path: Path, keys: Keys | None = None) -> Group:
     # An index that several sessions share lies beside them, and their agent reads it.
     shared = {side.path for side in drawn if side.path.parent == plain.parent}
     parts = [part for part in form.parts(plain) if part not in shared]
-    links = [
-        SideFile(part, "it is a link, and what it leads to may be others'")
-        for part in parts
-        if part.is_symlink()
-    ]
-    parts = [part for part in parts if not part.is_symlink()]
+    links = [part for part in parts if _is_elsewhere(part, plain)]
+    parts = [part for part in parts if part not in links]
     copies = [side for side in drawn if side.path not in parts]
-    copies += [*form.others(plain), *links]
+    copies += [*form.others(plain), *(SideFile(link, _LINK) for link in links)]
     mine = (part for part in parts if (part.suffix == SEALED) is sealed)
     forks = tuple(one.path for one in form.dependents(plain))
     return Group((path, *mine), tuple(copies), forks)
@@ -110,10 +109,11 @@ def apart(groups: Iterable[Group]) -> list[Group]:
     return [group for group in found if group.path not in parts]
 
 
-def names(group: Group, folder: Path | None = None) -> list[Path]:
-    """What comes of the files of a group is called so: beside them, or as far below a folder.
+def names(group: Group, folder: Path | None = None, base: Path | None = None) -> list[Path]:
+    """What comes of the files of a group is called so: beside them, or below another folder.
 
-    Raises InputError for an encrypted file whose name does not tell it.
+    There it lies as it does below `base`, or below the session's folder. Raises InputError for an
+    encrypted file whose name does not tell it.
     """
     found = []
     for file in group.files:
@@ -127,7 +127,7 @@ def names(group: Group, folder: Path | None = None) -> list[Path]:
         else:
             name = file.with_name(file.name + SEALED)
         if folder is not None:
-            here, above = name.absolute(), group.path.absolute().parent
+            here, above = name.absolute(), (base or group.path.absolute().parent)
             name = folder / (here.relative_to(above) if here.is_relative_to(above) else name.name)
         found.append(name)
     return found
@@ -199,6 +199,18 @@ def unseal(
         ignore_live=ignore_live,
         state=state,
     )
+
+
+def plain(path: Path, keys: Keys) -> Iterator[bytes]:
+    """The bytes that were encrypted in a file, of which none comes before all are verified.
+
+    Raises InputError and AuthError.
+    """
+    with open_raw(path) as source, named(source.name):
+        opener = keys.opener(partial(_raw, source), source.size, source.name)
+        for _ in decrypt(source.chunks(), [opener]):
+            pass
+        yield from decrypt(source.chunks(), [opener])
 
 
 def salvage(path: Path, keys: Keys, target: Path, *, force: bool = False) -> AuthError | None:
@@ -367,6 +379,12 @@ def _format(path: Path, keys: Keys | None) -> Format | None:
     with suppress(NotASessionError), open_source(path, keys) as source:
         return open_session(source).format if source.size else None
     return None
+
+
+def _is_elsewhere(part: Path, session: Path) -> bool:
+    """Whether a link leads from where a session is to a side file: it may be somebody else's."""
+    above = Path(os.path.commonpath([part.absolute(), session.absolute()]))
+    return real_path(part) != real_path(above) / part.absolute().relative_to(above)
 
 
 def _compare(read: Read, size: int, sealer: Sealer, plain: int, name: str) -> None:

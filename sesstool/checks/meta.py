@@ -16,7 +16,7 @@ from sesstool.checks.rule import rule
 from sesstool.checks.schema import refused_record
 from sesstool.findings import Applicability, Finding, Fix, Severity
 from sesstool.formats.base import Fault, Place, SideFile
-from sesstool.records.source import plain_path
+from sesstool.records.source import SEALED, plain_path
 
 
 def _said(context: Context, code: str, fault: Fault) -> Finding:
@@ -256,7 +256,9 @@ def check(context: Context, status: os.stat_result | None) -> Iterator[Finding]:
     for fault in session.tracker.faults(session.source):
         yield BY_NAME[fault.rule](context, fault)
     path = session.source.path
-    if path is not None and status is not None and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if path is None or path.suffix == SEALED:
+        return  # others may read what is encrypted
+    if status is not None and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         home = session.format.home(path)
         in_home = home is not None and home.is_relative_to(_home_of(status.st_uid))
         yield file_access(context, stat.S_IMODE(status.st_mode), in_home=in_home)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from sesstool.api import sealing
-from sesstool.cli.common import Common, common, worst
+from sesstool.cli.common import Common, common, out_stream, worst
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.sealed import about, again, groups, names, refuse, sessions, sizes
+from sesstool.cli.sealed import SEALED_FILES, about, again, groups, names, refuse, sessions, sizes
 from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.report.base import count
@@ -48,13 +48,15 @@ def command(
 
     Without --write, --keep or -o nothing is done. With --write the encrypted files go. No plain
     file is there before all of it was verified. To read a session it need not be decrypted: the
-    other commands take -i as well.
+    other commands take -i as well. -o - writes one file to stdout.
     """
     refuse(shared, paths, write=write, dry_run=dry_run, keep=keep)
     keys = keys_of(shared, identities, passphrase_fd)
     makes = keep or shared.output is not None
     codes = [0]
-    targets = sessions(shared, paths, codes)
+    targets = sessions(shared, paths, codes, write=write, every=SEALED_FILES)
+    if str(shared.output) == "-":
+        return _poured(shared, targets, keys)
     if salvage:
         return _salvaged(shared, targets, keys, force=force)
     ready = groups(shared, targets, codes, keys, encrypted=True)
@@ -67,7 +69,7 @@ def command(
                     group,
                     keys,
                     keep=keep,
-                    to=names(shared, group, several=len(ready) > 1),
+                    to=names(shared, group, ready),
                     force=force,
                     ignore_live=ignore_live,
                 )
@@ -81,6 +83,17 @@ def command(
     if not ready and not any(codes):
         shared.note(f"{safe(' '.join(paths))}: nothing to decrypt")
     return worst(codes)
+
+
+def _poured(shared: Common, targets: list[Path], keys: Keys) -> int:
+    """Write one decrypted file to stdout, once it was verified to its end."""
+    if len(targets) != 1:
+        raise UsageError("-o - takes one file", hint="name a folder: -o FOLDER/")
+    try:
+        out_stream().writelines(sealing.plain(targets[0], keys))
+    except SesstoolError as error:
+        return tell(shared, error)
+    return 0
 
 
 def _salvaged(shared: Common, targets: list[Path], keys: Keys, *, force: bool) -> int:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from sesstool.api import sealing
 from sesstool.cli.common import Common, common, worst
-from sesstool.cli.keys import passphrase_option, recipient_options, recipients_of
-from sesstool.cli.sealed import about, again, groups, names, refuse, sessions, sizes
+from sesstool.cli.keys import can_ask, passphrase_option, recipient_options, recipients_of
+from sesstool.cli.sealed import about, again, groups, names, others, refuse, sessions, sizes
 from sesstool.cli.streams import tell
-from sesstool.errors import SesstoolError, WriteError
+from sesstool.errors import SesstoolError, UsageError, WriteError
 from sesstool.report.base import count
 from sesstool.text import safe
 
@@ -63,13 +62,17 @@ def command(
     Whoever has a key of one recipient can decrypt, with sesstool or with age.
     """
     refuse(shared, paths, write=write, dry_run=dry_run, keep=keep)
+    if str(shared.output) == "-":
+        raise UsageError("encrypt writes files", hint="-o FILE instead of -o -")
     whom = recipients_of(shared, recipients, recipient_files, passphrase_fd, passphrase=passphrase)
     makes = keep or shared.output is not None
     if write and not makes and not yes:
         _ask(shared)
     codes = [0]
-    targets = sessions(shared, paths, codes)
+    targets = sessions(shared, paths, codes, write=write)
     ready = groups(shared, targets, codes, encrypted=False)
+    # Before the first is encrypted: they are told by their plain names.
+    others(shared, paths, ready)
     for group in ready:
         try:
             if not write and not makes:
@@ -80,7 +83,7 @@ def command(
                     whom,
                     armor=armor,
                     keep=keep,
-                    to=names(shared, group, several=len(ready) > 1),
+                    to=names(shared, group, ready),
                     force=force,
                     ignore_live=ignore_live,
                 )
@@ -100,7 +103,7 @@ def command(
 
 def _ask(shared: Common) -> None:
     """Have a person agree that no plain copy is kept."""
-    if shared.no_input or not sys.stdin.isatty():
+    if not can_ask(shared):
         raise WriteError(
             "encrypting keeps no plain copy, and nobody can be asked",
             hint="add --yes, or keep the plain files with --keep",

@@ -10,7 +10,7 @@ import click
 from sesstool.cli.common import Common, common, out_stream
 from sesstool.cli.keys import key_options, keys_of, new_passphrase
 from sesstool.errors import UsageError
-from sesstool.records.write import create
+from sesstool.records.write import create, make_folder, real_path
 
 
 @click.command("keygen")
@@ -59,6 +59,7 @@ def command(
         if str(shared.output) == "-":
             out_stream().write(text)
         else:
+            make_folder(real_path(shared.output).parent)
             create(shared.output, [text], force=force)
             shared.note(f"written: {shared.output}; keep a copy of it in a safe place")
     if str(shared.output) != "-":

@@ -79,6 +79,12 @@ def recipient_options(function: Any) -> Any:
     return function
 
 
+def can_ask(shared: Common) -> bool:
+    """Whether a person sits at a terminal, and may be asked."""
+    stdin = sys.stdin  # None where it was closed before the start
+    return not shared.no_input and bool(stdin) and not stdin.closed and stdin.isatty()
+
+
 def keys_of(
     shared: Common,
     identities: tuple[Path, ...],
@@ -92,7 +98,7 @@ def keys_of(
     ask: Callable[[str], bytes] | None = None
     if passphrase_fd is not None:
         ask = _once(lambda _: line_from(passphrase_fd))
-    elif sys.stdin.isatty() and not shared.no_input:
+    elif can_ask(shared):
         ask = _prompted
     return Keys(identities, ask=ask, recipients=recipients)
 
@@ -110,6 +116,10 @@ def recipients_of(
 
     Raises UsageError where that is nobody and somebody is `needed`.
     """
+    if passphrase and (recipients or files):
+        raise UsageError(
+            "a file with a passphrase has no other recipient", hint="give -p alone, or -r and -R"
+        )
     if not recipients:
         value = settings()["recipients"].value
         recipients = value if isinstance(value, tuple) and not files and not passphrase else ()
@@ -142,7 +152,7 @@ def new_passphrase(shared: Common, passphrase_fd: int | None) -> bytes:
     """
     if passphrase_fd is not None:
         return line_from(passphrase_fd)
-    if shared.no_input or not sys.stdin.isatty():
+    if not can_ask(shared):
         raise UsageError(
             "nobody can be asked for a passphrase", hint="give it with --passphrase-fd N"
         )
@@ -212,7 +222,7 @@ def secret(
         return Secret.key_file(identities[0])
     if passphrase_fd is not None:
         return Secret.passphrase(line_from(passphrase_fd))
-    if shared.no_input or not sys.stdin.isatty():
+    if not can_ask(shared):
         raise UsageError(
             "a vault needs a key, and nobody can be asked for a passphrase",
             hint="give -i FILE or --passphrase-fd N",

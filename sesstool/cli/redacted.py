@@ -10,6 +10,7 @@ from sesstool.api.publishing import publish
 from sesstool.checks.rule import RULES
 from sesstool.cli.common import Common, out_stream
 from sesstool.cli.spool import Spool
+from sesstool.cli.streams import kept_sealed
 from sesstool.errors import UsageError
 from sesstool.findings import FileReport
 from sesstool.privacy.vault import Secret
@@ -74,7 +75,7 @@ def copied(
         )
     publish(redaction, target, force=force, keep_in=keep_in)
     for file in redaction.files:
-        shared.note(f"written: {target / file.name}")
+        shared.note(f"written: {target / file.name}{kept_sealed(file.path)}")
 
 
 def _is_folder(shared: Common, redaction: api.Redaction) -> bool:

@@ -15,7 +15,7 @@ from sesstool.cli.keys import (
     recipient_options,
     recipients_of,
 )
-from sesstool.cli.sealed import again, groups, refuse, sessions
+from sesstool.cli.sealed import SEALED_FILES, again, groups, refuse, sessions
 from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.report.base import count
@@ -65,7 +65,7 @@ def command(
     )
     keys = keys_of(shared, identities, passphrase_fd)
     codes, done = [0], 0
-    targets = sessions(shared, paths, codes)
+    targets = sessions(shared, paths, codes, write=write, every=SEALED_FILES)
     run = sealing.Rekeying(whom)
     if write:
         run.take_up()

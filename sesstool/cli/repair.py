@@ -11,7 +11,7 @@ from sesstool import api
 from sesstool.cli.common import Codes, Common, common, out_stream, worst
 from sesstool.cli.keys import key_options, keys_of, recipient_options, recipients_of
 from sesstool.cli.preview import as_json, document, said, show, unified
-from sesstool.cli.streams import found, piped, settled, tell, watched
+from sesstool.cli.streams import found, kept_sealed, piped, settled, tell, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import NotASessionError, SesstoolError, UsageError
 from sesstool.findings import Severity
@@ -164,7 +164,7 @@ def _copy(shared: Common, repair: api.Repair, keys: Keys, *, force: bool, severa
         target = target / Path(repair.path).name
     api.write_copy(repair, target, force=force, keys=keys)
     said(shared, repair, written=True)
-    shared.note(f"written: {target}")
+    shared.note(f"written: {target}{kept_sealed(repair.path)}")
 
 
 def _left(repair: api.Repair) -> bool:

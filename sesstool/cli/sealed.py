@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ from sesstool.api import sealing
 from sesstool.cli.common import Common, out_stream
 from sesstool.cli.streams import converted, size_of, tell
 from sesstool.errors import SesstoolError, UsageError
+from sesstool.records import convert
+from sesstool.records.source import SEALED
+from sesstool.report.base import count
 from sesstool.text import quoted, safe
 
 if TYPE_CHECKING:
@@ -33,30 +37,49 @@ def refuse(
         raise UsageError(
             f"--write takes the old files away and {other} keeps them", hint="give one of them"
         )
-    if "-" in paths or str(shared.output) == "-":
-        raise UsageError(
-            "this works on files that have a place, not on streams", hint="age does that"
-        )
+    if "-" in paths:
+        raise UsageError("this works on files, not on standard input", hint="give a path")
 
 
-def sessions(shared: Common, names: Iterable[str], codes: list[int]) -> list[Path]:
-    """The sessions that the user means, once what a crash broke off of them was settled.
+def sessions(
+    shared: Common,
+    given: Iterable[str],
+    codes: list[int],
+    *,
+    write: bool,
+    every: tuple[str, ...] = api.SUFFIXES,
+) -> list[Path]:
+    """The files that the user means: of folders, those that end in one of `every`.
 
-    A name that means none is told and counted, unless it went with what was settled.
+    With `write` what a crash broke off of them is settled first; else it is told. A name that
+    means none is told and counted, unless it went with what was settled.
     """
-    every: list[Path] = []
-    for name in names:
+    look = converted if write else _broken_off
+    found: list[Path] = []
+    for name in given:
         try:
-            if converted(shared, name) and not Path(name).exists():
+            if look(shared, name) and not Path(name).exists():
                 continue
-            paths = list(map(Path, api.find([name])))
+            paths = list(map(Path, api.find([name], every)))
             # All of them, for each has its own group; and then some have other names.
-            if [path for path in paths if converted(shared, path)]:
-                paths = list(map(Path, api.find([name])))
-            every += paths
+            if [path for path in paths if str(path) != name and look(shared, path)]:
+                paths = list(map(Path, api.find([name], every)))
+            found += paths
         except SesstoolError as error:
             codes.append(tell(shared, error))
-    return every
+    return found
+
+
+def _broken_off(shared: Common, path: Path | str) -> bool:
+    """Tell what a crash broke off of a file, and leave it so; whether there is such a thing."""
+    command = convert.broken_off(api.state_folder(), Path(path))
+    if command:
+        shared.note(f"{path}: {command} was broken off, or is at work; --write brings it to an end")
+    return bool(command)
+
+
+SEALED_FILES = (*api.SUFFIXES, SEALED)
+"""The endings of sessions, and of all that is encrypted, be it a session or not."""
 
 
 def groups(
@@ -68,23 +91,42 @@ def groups(
     encrypted: bool,
 ) -> list[sealing.Group]:
     """The groups of the sessions that are encrypted, or are not; errors are told, and counted."""
-    found = []
-    for path in paths:
+    found: list[sealing.Group] = []
+    taken: set[Path] = set()
+    # A session stands above what belongs to it, which need not be opened by itself.
+    for path in sorted(paths, key=lambda one: (".jsonl" not in one.suffixes, len(one.parts))):
+        if path in taken:
+            continue
         try:
             if api.is_encrypted(path) is encrypted:
                 found.append(sealing.group_of(path, keys))
+                taken.update(found[-1].files)
         except SesstoolError as error:
             codes.append(tell(shared, error))
     return sealing.apart(found)
 
 
-def names(shared: Common, group: sealing.Group, *, several: bool) -> list[Path] | None:
-    """Where -o has the files of a group go: into a folder, or one file to another."""
+def others(shared: Common, given: Iterable[str], ready: Iterable[sealing.Group]) -> None:
+    """Tell of the files in the folders that the user named which stay as they are."""
+    taken = {file.absolute() for group in ready for file in group.files}
+    for name in filter(os.path.isdir, given):
+        inside = (Path(folder, one) for folder, _, some in os.walk(name) for one in some)
+        left = sorted(p for p in inside if p.suffix != SEALED and p.absolute() not in taken)
+        if left:
+            some = f"{count(len(left), 'other file')} in {safe(name)}, such as {safe(str(left[0]))}"
+            shared.note(f"left alone: {some}: no part of a session, and not encrypted")
+
+
+def names(
+    shared: Common, group: sealing.Group, every: Sequence[sealing.Group]
+) -> list[Path] | None:
+    """Where -o has the files of a group go, one of `every`: into a folder, or one to a file."""
     output = shared.output
     if output is None:
         return None
-    if several or shared.to_folder or len(group) > 1 or output.is_dir():
-        return sealing.names(group, output)
+    if len(every) > 1 or shared.to_folder or len(group) > 1 or output.is_dir():
+        base = os.path.commonpath([one.path.absolute().parent for one in every])
+        return sealing.names(group, output, Path(base))
     return [output]
 
 

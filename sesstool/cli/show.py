@@ -79,7 +79,9 @@ def _header(shared: Common, path: Path | str) -> int:
         raise UsageError("--header looks at a file", hint="give its path")
     facts = facts_of(path)
     kinds = zip(facts.kinds, facts.tags, strict=True)
-    whom = [f"  recipient  {safe(kind)}{f' (key {tag})' if tag else ''}" for kind, tag in kinds]
+    whom = [
+        f"  recipient  {safe(kind[:40])}{f' (key {tag})' if tag else ''}" for kind, tag in kinds
+    ]
     lines = [
         f"{safe(str(path))}: age v1{', armored' if facts.armored else ''}",
         *whom,

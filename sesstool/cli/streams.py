@@ -16,6 +16,7 @@ from sesstool import api
 from sesstool.cli.common import Common, err, out_stream
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.records import convert
+from sesstool.records.source import SEALED
 from sesstool.records.undo import State
 from sesstool.records.write import create
 from sesstool.text import quoted
@@ -124,6 +125,11 @@ def converted(shared: Common, path: Path | str) -> bool:
         end = "it was brought to its end" if done.done else "all is as before it"
         shared.note(f"{path}: {done.command} was broken off: {end}")
     return done is not None
+
+
+def kept_sealed(source: Path | str) -> str:
+    """What is said of a file that is written encrypted, since it was made of such a one."""
+    return ", encrypted for the same recipients" if str(source).endswith(SEALED) else ""
 
 
 def tell(shared: Common, error: SesstoolError) -> int:

@@ -157,14 +157,12 @@ def opener(read: Read, size: int, identities: Sequence[Identity]) -> Identity:
 
     Raises NoMatchError, HeaderError and ArmorError.
     """
-    read, size, _ = _view(read, size)
-    return headers.read(_pieces(read, size))[0].open(identities)[1]
+    return headers.read(_binary(_pieces(read, size)))[0].open(identities)[1]
 
 
 def kinds_of(read: Read, size: int) -> tuple[str, ...]:
     """The kinds of the recipients of an age file. Raises HeaderError and ArmorError."""
-    read, size, _ = _view(read, size)
-    return tuple(stanza.kind for stanza in headers.read(_pieces(read, size))[0].stanzas)
+    return tuple(one.kind for one in headers.read(_binary(_pieces(read, size)))[0].stanzas)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _ROWS = 1 << 14
 # White space around the armor that is looked at where a file is read by position.
 _AROUND = 1 << 12
 _DAMAGED = "the file was cut or changed; take it from a backup"
-_WHOLE = "decrypt it from start to end, which tells what is wrong or works"
+_WHOLE = "sesstool decrypt reads it from start to end, which tells what is wrong or works"
 
 
 def armor(chunks: Iterable[bytes]) -> Iterator[bytes]:

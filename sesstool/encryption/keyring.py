@@ -21,6 +21,10 @@ Ask = Callable[[str], bytes]
 
 
 _MOST = 1 << 20
+_EXPOSED = (
+    "put it into a file that is yours alone; others may have seen it now: in the list of "
+    "processes, and in what a shell keeps"
+)
 
 
 class Keys:
@@ -121,6 +125,11 @@ class Seal:
         )
 
 
+def is_secret(text: str) -> bool:
+    """Whether a text is a secret key of age, which must not be shown."""
+    return text.strip().upper().startswith("AGE-SECRET-KEY-")
+
+
 def read_identities(path: Path, ask: Ask | None) -> list[Identity]:
     """The identities in a file. Raises InputError, and as `parse_identities` does."""
     from sesstool.encryption.keys import parse_identities  # noqa: PLC0415 - as above
@@ -130,6 +139,8 @@ def read_identities(path: Path, ask: Ask | None) -> list[Identity]:
 
 def read_key_file(path: Path) -> bytes:
     """The bytes of a file with keys, or those in the system's keyring. Raises InputError."""
+    if is_secret(str(path)):
+        raise UsageError("-i and -R name files, and this is a key itself", hint=_EXPOSED)
     if name := oskeyring.name_of(str(path)):
         return oskeyring.load(name)
     try:

@@ -150,7 +150,7 @@ def _decrypted(data: bytes, name: str, passphrase: Callable[[str], bytes] | None
         if passphrase is None:
             raise UsageError(
                 f"{name} is protected by a passphrase, and nobody can be asked for it",
-                hint="run it in a terminal, or give the passphrase by a file descriptor",
+                hint="run it in a terminal, or give the passphrase with --passphrase-fd N",
             )
         return b"".join(age.decrypt([data], [PassphraseIdentity(passphrase(name))]))
     except NoMatchError as error:

@@ -15,7 +15,7 @@ NONCE = 16
 """Bytes that stand before the first chunk."""
 # How many chunks are cut out of what is read in one go.
 _AT_ONCE = 16
-DAMAGED = "take the file from a backup; what is before the fault is good"
+DAMAGED = "take the file from a backup; sesstool decrypt --salvage saves what is before the fault"
 
 
 def seal(chunks: Iterable[bytes], file_key: bytes, nonce: bytes) -> Iterator[bytes]:

@@ -193,7 +193,7 @@ def parse_private(
         if passphrase is None:
             raise UsageError(
                 f"{name} is protected by a passphrase, and nobody can be asked for it",
-                hint="run it in a terminal, or give the passphrase by a file descriptor",
+                hint="run it in a terminal, or give the passphrase with --passphrase-fd N",
             ) from None
         _check_rounds(data, name)
         try:

@@ -25,12 +25,20 @@ from sesstool.records.draft import Draft
 from sesstool.records.guard import WriterCheck, allow_open, locked, refuse_live, uninterrupted
 from sesstool.records.hashing import Hasher
 from sesstool.records.settle import recover
-from sesstool.records.source import FileSource, Fingerprint, fingerprint, fingerprint_of, unreadable
+from sesstool.records.source import (
+    SEALED,
+    FileSource,
+    Fingerprint,
+    fingerprint,
+    fingerprint_of,
+    unreadable,
+)
 from sesstool.records.undo import open_raw
 from sesstool.records.write import (
     cannot_write,
     leftovers,
     make_folder,
+    place_of,
     real_path,
     remove,
     sweep,
@@ -82,19 +90,25 @@ def convert(
     waits until the group is through, once its first new file has its name. Raises InputError,
     LiveSessionError, StalePlanError and WriteError; the old files are then as before.
     """
-    named = [(real_path(source), real_path(target)) for source, target in pairs]
+    named = [(real_path(source), place_of(target)) for source, target in pairs]
     # Of each pair two locks and what is made are open until the end.
     allow_open(3 * len(named))
     with ExitStack() as stack:
         for path in sorted({path for pair in named for path in pair}):
             stack.enter_context(locked(state, path))
         for source, target in named:
+            journal_of = _found(state, source)
+            if keep and journal_of is not None and journal_of.made:
+                raise WriteError(
+                    f"{journal_of.command} of {source} was broken off, and nothing may go now",
+                    hint=f"sesstool {journal_of.command} --write brings it to its end",
+                )
             _settle(state, source)
             sweep(target)
             if not ignore_live and not keep:
                 refuse_live(source, recent(source), writer)
             recover(state, source)
-            if target.exists() and not force:
+            if os.path.lexists(target) and not force:
                 raise _exists(target)
         if not keep:
             for source, _ in pairs:
@@ -122,6 +136,12 @@ def convert(
         else:
             replace(journal, made=True).finish()
     return list(journal.items)
+
+
+def broken_off(state: Path, path: Path) -> str:
+    """The command whose conversion of a file was broken off, or is at work; "" where none is."""
+    journal = _found(state, real_path(path))
+    return journal.command if journal else ""
 
 
 def settle(state: Path, path: Path) -> Settled | None:
@@ -305,9 +325,19 @@ def _found(state: Path, path: Path) -> _Journal | None:
             journal = _Journal(state, value["command"], items, bool(value["made"]))
         except (OSError, ValueError, TypeError, LookupError):
             continue
+        if journal.made and not all(map(_are_twins, items)):
+            continue  # none of ours: no file goes by it
         if any(path in (item.source, item.target) for item in items):
             return journal
     return None
+
+
+def _are_twins(item: Item) -> bool:
+    """Whether the two names are those of one file, plain and encrypted."""
+    names = (item.source.name, item.target.name)
+    return item.source.parent == item.target.parent and (
+        names[0] + SEALED == names[1] or names[1] + SEALED == names[0]
+    )
 
 
 def _refuse_names(source: Path) -> None:

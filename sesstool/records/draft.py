@@ -15,7 +15,7 @@ from sesstool.records.write import (
     cannot_write,
     claim,
     draft_of,
-    real_path,
+    place_of,
     sync_folder,
     temporary,
 )
@@ -32,8 +32,11 @@ class Draft:
     """
 
     def __init__(self, target: Path) -> None:
-        """Begin a private file beside `target`, which a link leads to or not. Raises WriteError."""
-        self.target = real_path(target)
+        """Begin a private file beside `target`. Raises WriteError.
+
+        A link in the place of `target` is not followed: it counts as the file.
+        """
+        self.target = place_of(target)
         self.sha256, self.size = "", 0
         self._name: Path | None = None
         try:
@@ -108,7 +111,7 @@ class Draft:
             os.fchmod(self._descriptor, mode)
             os.utime(self._descriptor, ns=(mtime, mtime))
             os.fsync(self._descriptor)
-            if force and self.target.exists():
+            if force and os.path.lexists(self.target):
                 temporary(self.target).unlink(missing_ok=True)  # left by a run that was killed
                 self._linked(temporary(self.target)).replace(self.target)
             else:

@@ -217,6 +217,11 @@ def real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def place_of(path: Path) -> Path:
+    """The absolute path of a name in a folder, with no symbolic link above the name itself."""
+    return real_path(path.parent) / path.name
+
+
 def make_folder(folder: Path) -> None:
     """Make a private folder, and those above it, and have their names on disk. Raises OSError."""
     if folder.is_dir():
