@@ -22,6 +22,8 @@ from sesstool.encryption import keys
 from sesstool.encryption.age import Sealer, decrypt
 from sesstool.encryption.keyring import Keys
 from sesstool.errors import AuthError, ConfigError, UsageError, WriteError
+from sesstool.records import convert
+from sesstool.records.source import fingerprint
 from tests.conftest import SESSION, answer, jsonl, prompt, use, words
 
 SOUND = jsonl(prompt(1, None, "canary one"), answer(2, 1, words("it burns")))
@@ -483,3 +485,153 @@ def test_output_of_programs_is_as_of_plain_sessions(place, capsys):
     assert run(["validate", "-f", "json", "-i", "key.txt", "z.jsonl.age"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert "canary" not in json.dumps(told)
+
+
+def test_what_a_linked_folder_holds_stays(group, place):
+    """It may be somebody else's: it is neither taken away nor handed on."""
+    session, _, _, _ = group
+    theirs = write(place / "elsewhere" / "theirs.txt", b"theirs")
+    (session.with_suffix("") / "more").symlink_to(theirs.parent)
+    (session.with_suffix("") / "dangling").symlink_to(place / "none")
+    assert run(["encrypt", "-o", "out/", "-R", "r.txt", str(session)]) == 0
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", str(session)]) == 0
+    assert theirs.read_bytes() == b"theirs"
+    assert list(theirs.parent.iterdir()) == [theirs]
+    assert not list((place / "out").rglob("theirs*"))
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["folder", "file"])
+def test_a_session_folder_that_is_a_link_is_not_followed(group, place, whole):
+    session, parts, _, _ = group
+    folder = session.with_suffix("")
+    moved = folder.rename(place / "moved")
+    folder.symlink_to(moved)
+    path = session.parent if whole else session
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", str(path)]) in (0, 6)
+    inside = sorted(p.relative_to(moved) for p in moved.rglob("*") if p.is_file())
+    assert inside == sorted(part.relative_to(folder) for part in parts)
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_nothing_is_written_through_a_link(place, force):
+    """Where one was planted, it is in the way; with --force the link goes, not what it names."""
+    write(place / "a.jsonl")
+    other = write(place / "other.txt", b"other")
+    (place / "a.jsonl.age").symlink_to(other)
+    code = run(["encrypt", "--write", "--yes", *force, "-R", "r.txt", "a.jsonl"])
+    assert code == (0 if force else 6)
+    assert other.read_bytes() == b"other"
+    (place / "b.jsonl").symlink_to(place / "none.txt")
+    write(place / "b.jsonl.age", b"".join(_sealer().seal([SOUND])))
+    code = run(["decrypt", "--write", *force, "-i", "key.txt", "b.jsonl.age"])
+    assert code == (0 if force else 6)
+    assert not (place / "none.txt").exists()
+
+
+@pytest.mark.parametrize("data", [b"", b"no age file", b"Xge-encryption.org/v1\n"])
+def test_what_is_called_encrypted_and_is_not_is_damaged(place, data, capsys):
+    """It is no plain text, and nobody encrypts it again."""
+    path = write(place / "a.jsonl.age", data)
+    for command in (["decrypt", "--write", "-i", "key.txt"], ["validate", "-i", "key.txt"]):
+        assert run([*command, "a.jsonl.age"]) == 5
+    assert run(["rekey", "--write", "-i", "key.txt", "-R", "r.txt", "a.jsonl.age"]) == 5
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", "a.jsonl.age"]) == 0
+    assert "nothing to encrypt" in capsys.readouterr().err
+    assert path.read_bytes() == data
+
+
+def test_a_folder_is_decrypted_and_rekeyed_whole(place):
+    """Also what belongs to no session there any more."""
+    assert run(["keygen", "-q", "-o", "new.txt"]) == 0
+    names = ["a.jsonl.age", "note.txt.age", "x/tool-results/y.txt.age"]
+    for name in names:
+        write(place / "f" / name, b"".join(_sealer().seal([SOUND])))
+    new = recipient("new.txt")
+    assert run(["rekey", "--write", "-i", "key.txt", "-r", new, "f"]) == 0
+    assert [opened(place / "f" / name, "new.txt") for name in names] == [SOUND] * 3
+    assert run(["decrypt", "--write", "-i", "new.txt", "f"]) == 0
+    assert not list((place / "f").rglob("*.age"))
+    assert run(["decrypt", "--write", "-i", "new.txt", "f"]) == 0
+
+
+def test_a_folder_keeps_its_shape_elsewhere(place):
+    for name in ("p1", "p2"):
+        write(place / "f" / name / "s.jsonl", SOUND + name.encode())
+    assert run(["encrypt", "-o", "out", "-R", "r.txt", "f"]) == 0
+    assert run(["decrypt", "-o", "back", "-i", "key.txt", "out"]) == 0
+    for name in ("p1", "p2"):
+        assert (place / "back" / name / "s.jsonl").read_bytes() == SOUND + name.encode()
+
+
+def test_other_files_of_a_folder_are_named(place, capsys):
+    write(place / "f" / "s.jsonl")
+    write(place / "f" / "notes.md", b"canary")
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", "f"]) == 0
+    assert "1 other file in f, such as f/notes.md" in capsys.readouterr().err
+
+
+def test_a_preview_settles_nothing(place, capsys):
+    """Only --write ends what was broken off; --keep takes nothing away either."""
+    path = write(place / "a.jsonl")
+    before = fingerprint(path)
+    sealed = write(place / "a.jsonl.age", b"".join(_sealer().seal([SOUND])))
+    item = convert.Item(path, sealed, before, fingerprint(sealed).sha256)
+    convert._Journal(api.state_folder(), "encrypt", (item,), made=True).save()
+    assert run(["encrypt", "-R", "r.txt", "a.jsonl"]) == 1
+    assert "was broken off" in capsys.readouterr().err
+    assert run(["encrypt", "--keep", "--force", "-R", "r.txt", "a.jsonl"]) == 6
+    assert path.exists()
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", "a.jsonl"]) == 0
+    assert not path.exists()
+    assert opened(sealed) == SOUND
+
+
+def test_a_journal_takes_no_file_but_its_twin(place):
+    """Whoever wrote it: what is plain goes only where it is encrypted beside it."""
+    path, victim = write(place / "a.jsonl"), write(place / "victim.txt")
+    copy = write(place / "copy.txt")
+    items = [
+        convert.Item(one, two, fingerprint(one), fingerprint(two).sha256)
+        for one, two in ((path, write(place / "a.jsonl.age")), (victim, copy))
+    ]
+    convert._Journal(api.state_folder(), "encrypt", tuple(items), made=True).save()
+    run(["encrypt", "--write", "--yes", "--force", "-R", "r.txt", "a.jsonl"])
+    assert victim.read_bytes() == SOUND
+
+
+def test_a_key_in_the_wrong_place_is_not_shown(place, home, capsys, monkeypatch):
+    """As a path, in a variable, and among the settings."""
+    [line] = [x for x in Path("key.txt").read_text().split() if x.startswith("AGE-SECRET")]
+    write(place / "a.jsonl.age", b"".join(_sealer().seal([SOUND])))
+    assert run(["validate", "-i", line, "a.jsonl.age"]) == 2
+    assert run(["encrypt", "-R", line, "a.jsonl.age"]) == 2
+    assert run(["encrypt", "-r", line, "a.jsonl.age"]) == 2
+    monkeypatch.setenv("SESSTOOL_IDENTITY_FILE", line)
+    assert run(["validate", "a.jsonl.age"]) == 2
+    monkeypatch.delenv("SESSTOOL_IDENTITY_FILE")
+    monkeypatch.setenv("SESSTOOL_RECIPIENTS", line)
+    assert run(["config", "show"]) == 2
+    monkeypatch.delenv("SESSTOOL_RECIPIENTS")
+    mine = home / ".config" / "sesstool" / "config.toml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text(f'recipients = ["{line}"]\n')
+    assert run(["config", "show"]) == 2
+    told = capsys.readouterr()
+    assert line.lower()[20:] not in (told.out + told.err).lower()
+
+
+def test_one_file_may_go_to_stdout(place, capfdbinary):
+    """All of it or nothing: it is verified before its first byte."""
+    path = write(place / "a.jsonl.age", b"".join(_sealer().seal([SOUND])))
+    capfdbinary.readouterr()
+    assert run(["decrypt", "-i", "key.txt", "-o", "-", "a.jsonl.age"]) == 0
+    assert capfdbinary.readouterr().out == SOUND
+    path.write_bytes(path.read_bytes()[:-1])
+    assert run(["decrypt", "-i", "key.txt", "-o", "-", "a.jsonl.age"]) == 5
+    assert capfdbinary.readouterr().out == b""
+
+
+def test_a_passphrase_stands_alone(place, capsys):
+    write(place / "a.jsonl")
+    assert run(["encrypt", "-p", "-R", "r.txt", "a.jsonl"]) == 2
+    assert "give -p alone" in capsys.readouterr().err
