@@ -635,3 +635,21 @@ def test_a_passphrase_stands_alone(place, capsys):
     write(place / "a.jsonl")
     assert run(["encrypt", "-p", "-R", "r.txt", "a.jsonl"]) == 2
     assert "give -p alone" in capsys.readouterr().err
+
+
+def test_copies_that_we_made_are_named(place, capsys):
+    """They are where somebody wanted them, and so they stay: plain."""
+    write(place / "a.jsonl", OPEN)
+    assert run(["repair", "-o", "b.jsonl", "--save-plan", "p.json", "a.jsonl"]) == 0
+    assert run(["redact", "-o", "c.jsonl", "a.jsonl"]) == 0
+    capsys.readouterr()
+    assert run(["encrypt", "-R", "r.txt", "a.jsonl"]) == 1
+    out = capsys.readouterr().out
+    assert [f"{place / name}: a copy" in out for name in ("b.jsonl", "p.json", "c.jsonl")] == [
+        True,
+        True,
+        True,
+    ]
+    (place / "b.jsonl").unlink()
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", "a.jsonl"]) == 0
+    assert str(place / "b.jsonl") not in capsys.readouterr().out

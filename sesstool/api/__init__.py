@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sesstool import __version__
+from sesstool.audit import log
 from sesstool.checks.context import Options
 from sesstool.checks.engine import Progress, examine
 from sesstool.errors import InputError, LiveSessionError, StalePlanError, UsageError
@@ -57,6 +58,7 @@ __all__ = [
     "repair",
     "repaired",
     "resume",
+    "save_plan",
     "settle",
     "state_folder",
     "undo",
@@ -235,6 +237,13 @@ def plan_of(repairs: Iterable[Repair]) -> Plan:
     return Plan(files, datetime.now(UTC).isoformat(timespec="seconds"), __version__)
 
 
+def save_plan(plan: Plan, path: Path) -> None:
+    """Write a plan to a new private file. Raises as `Plan.save`."""
+    plan.save(path)
+    for file in plan.files:
+        log.note_copy(state_folder(), path, file.path)
+
+
 def apply(
     plan: Plan,
     *,
@@ -336,6 +345,8 @@ def write_copy(
             )
         chunks = EditedSource(source, repair_.outcome.edits).chunks()
         create(target, packed(chunks, source), force=force)
+        if source.path is not None and not source.seal:
+            log.note_copy(state_folder(), target, source.path)
 
 
 def repaired(repair_: Repair, keys: Keys | None = None) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sesstool import __version__, api
 from sesstool.api.redaction import Redacted, Redaction, naming
+from sesstool.audit import log
 from sesstool.errors import (
     UsageError,
     WriteError,
@@ -91,6 +92,8 @@ def _published(
             make_folder(target.parent)
             create(target, _on_disk(file), force=force)
             redaction.published.append(target)
+            if isinstance(file.path, Path) and file.result is not None and not file.result.seal:
+                log.note_copy(state, target, file.path, shown)
         elif file.changed and isinstance(file.path, Path) and file.before is not None:
             applied = transact.rewrite_file(
                 file.path,

@@ -87,7 +87,7 @@ def group_of(path: Path, keys: Keys | None = None) -> Group:
     """
     form = _format(path, keys)
     if form is None:
-        return Group((path,))
+        return Group((path,), tuple(_made_of([path])))
     plain, sealed = plain_path(path), api.is_encrypted(path)
     drawn = list(form.drawn(plain))
     # An index that several sessions share lies beside them, and their agent reads it.
@@ -97,9 +97,9 @@ def group_of(path: Path, keys: Keys | None = None) -> Group:
     parts = [part for part in parts if part not in links]
     copies = [side for side in drawn if side.path not in parts]
     copies += [*form.others(plain), *(SideFile(link, _LINK) for link in links)]
-    mine = (part for part in parts if (part.suffix == SEALED) is sealed)
+    files = (path, *(part for part in parts if (part.suffix == SEALED) is sealed))
     forks = tuple(one.path for one in form.dependents(plain))
-    return Group((path, *mine), tuple(copies), forks)
+    return Group(files, (*copies, *_made_of(files)), forks)
 
 
 def apart(groups: Iterable[Group]) -> list[Group]:
@@ -379,6 +379,13 @@ def _format(path: Path, keys: Keys | None) -> Format | None:
     with suppress(NotASessionError), open_source(path, keys) as source:
         return open_session(source).format if source.size else None
     return None
+
+
+def _made_of(files: Iterable[Path]) -> Iterator[SideFile]:
+    """The plain copies that sesstool made of files, and that are where they were."""
+    for file in files:
+        for copy in log.copies(api.state_folder(), file):
+            yield SideFile(copy, f"a copy that sesstool made of {file.name}")
 
 
 def _is_elsewhere(part: Path, session: Path) -> bool:

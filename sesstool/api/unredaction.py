@@ -15,6 +15,7 @@ from typing import Self
 
 from sesstool import api
 from sesstool.api.publishing import follow
+from sesstool.audit import log
 from sesstool.errors import NotASessionError, UndoError, WriteError
 from sesstool.formats.base import Format
 from sesstool.model.session import open_session
@@ -198,6 +199,7 @@ def publish(
             raise WriteError(f"cannot make the folder {target.parent}: {reason}") from error
         # A time of 0 is that of what was piped in.
         create(target, file.result.chunks(), mode=mode, mtime=mtime or None, force=force)
+        log.note_copy(state or api.state_folder(), target, file.path)
         return None
     if not file.changed:
         return None

@@ -14,7 +14,7 @@ import os
 import platform
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +35,8 @@ class Change:
     """What was done to one file.
 
     `action` is the command. `before` and `after` are the SHA-256 of the bytes on disk, "" for
-    a file that is not there. `undo` is the id of the undo entry, or "".
+    a file that is not there. `undo` is the id of the undo entry, or "". `of` is the file that a new
+    one holds a copy of, or "".
     """
 
     action: str
@@ -44,6 +45,7 @@ class Change:
     after: str
     findings: tuple[str, ...] = ()
     undo: str = ""
+    of: str = ""
 
 
 def ready(state: Path) -> None:
@@ -60,6 +62,26 @@ def append(state: Path, change: Change, shown: Shown | None = None) -> None:
     """
     with _held(state) as path:
         _append(path, change, shown)
+
+
+def note_copy(state: Path, copy: Path, of: Path, shown: Shown | None = None) -> None:
+    """Add that a file holds in the clear what another one does, for who takes that away.
+
+    Where there can be no line, there is none: the copy was made all the same.
+    """
+    names = (os.path.realpath(copy), os.path.realpath(of))
+    with suppress(WriteError):
+        append(state, Change("copy", names[0], "", "", of=names[1]), shown)
+
+
+def copies(state: Path, of: Path) -> list[Path]:
+    """The files that `note_copy` told of as copies of a file, as far as they are still there.
+
+    Raises InputError.
+    """
+    name = os.path.realpath(of)
+    told = (str(line.get("path")) for line in read(state) if line.get("of") == name)
+    return [Path(path) for path in dict.fromkeys(told) if os.path.isfile(path)]  # noqa: PTH113 - Path may raise
 
 
 @contextmanager
@@ -171,6 +193,7 @@ def _line(change: Change, tail: list[bytes], shown: Shown | None) -> bytes:
         "after": change.after,
         "findings": sorted(set(change.findings)),
         "undo": change.undo,
+        **({"of": shown(change.of) if shown else change.of} if change.of else {}),
         "prev": _digest(tail[-1]) if tail else "",
     }
     return json.dumps(value).encode() + b"\n"

@@ -88,7 +88,7 @@ def command(
                     ignore_live=ignore_live,
                 )
                 verb = f"encrypted, {count(len(items), 'file')}"
-            about(group, verb, plain_goes=write and not makes)
+            about(group, verb, plain_goes=not makes)
         except SesstoolError as error:
             codes.append(tell(shared, error))
     if ready and not write and not makes:

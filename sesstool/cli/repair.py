@@ -122,7 +122,7 @@ def command(
     if shared.output_format == "json" and shared.output is None:
         document(told)
     if save_plan is not None and not write:
-        api.plan_of(planned).save(save_plan)
+        api.save_plan(api.plan_of(planned), save_plan)
         shared.note(f"next: sesstool apply {quoted(save_plan)}")
     code = worst(codes)
     return 0 if exit_zero and code == 1 else code
