@@ -278,7 +278,13 @@ def test_who_is_not_known_is_not_shut_out(place, capsys):
     ours, theirs = recipient("key.txt"), recipient("other.txt")
     path = write(place / "a.jsonl.age", b"".join(_sealer(ours, theirs).seal([OPEN])), mode=0o600)
     before = state(path)
-    for arguments in ([], ["-r", ours], ["-r", theirs], ["-r", theirs, "-r", theirs]):
+    for arguments in (
+        [],
+        ["-r", ours],
+        ["-r", theirs],
+        ["-r", theirs, "-r", theirs],
+        ["-r", ours, "-r", ours],
+    ):
         command = ["repair", "--write", "-i", "key.txt", *arguments, "a.jsonl.age"]
         assert run(command) == 2
         assert "not all of them are known" in capsys.readouterr().err

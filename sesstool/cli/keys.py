@@ -142,7 +142,7 @@ def recipients_of(
         found += parse_recipients(read_key_file(path), str(path))
     if passphrase:
         found.append(passphrase_recipient(new_passphrase(shared, passphrase_fd)))
-    return found
+    return list({one.text: one for one in found}.values())  # each once
 
 
 def new_passphrase(shared: Common, passphrase_fd: int | None) -> bytes:

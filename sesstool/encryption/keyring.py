@@ -50,10 +50,6 @@ class Keys:
         self._recipients = tuple(recipients)
         self._passphrase: Identity | None = None
 
-    def __bool__(self) -> bool:
-        """Whether there is anything to open a file with."""
-        return bool(self._files or self._given or self._ask)
-
     @cached_property
     def identities(self) -> tuple[Identity, ...]:
         """All identities. Raises InputError, UsageError and AuthError about their files."""
@@ -113,11 +109,11 @@ class Seal:
         own = self.identity.recipient()
         if own is not None and len(self.kinds) == 1:
             return Sealer([own])
-        given = self._given
-        if Counter(one.kind for one in given) == Counter(self.kinds) and (
-            own is None or own.text in [one.text for one in given]
+        given = {one.text: one for one in self._given}
+        if Counter(one.kind for one in given.values()) == Counter(self.kinds) and (
+            own is None or own.text in given
         ):
-            return Sealer(given)
+            return Sealer(list(given.values()))
         raise UsageError(
             f"it is encrypted for {len(self.kinds)} recipients, and not all of them are known: "
             "written again, it would be lost to the others",

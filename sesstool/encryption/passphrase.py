@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
@@ -71,6 +72,7 @@ class PassphraseIdentity:
         return None
 
 
+@lru_cache(maxsize=4)  # a file is opened more than once, and this takes a second
 def _draw(secret: bytes, salt: bytes, work_factor: int) -> bytes:
     try:
         return Scrypt(salt=_LABEL + salt, length=32, n=1 << work_factor, r=8, p=1).derive(secret)
