@@ -181,16 +181,28 @@ def test_a_power_cut_in_an_undo_leaves_the_result_or_the_original(worlds, name):
     assert list(world.problems(recording)) == []
 
 
+# Syncs that another one does as well in these worlds, which are left in: they are not alike.
+COVERED = {
+    # The name is an old one; whoever made the file may not have had it on disk.
+    ("sync_folder", "_confirm", "edit_in_place"),
+    # Only of the folder for locks, which are nothing that must stay.
+    ("sync_folder", "make_folder", "locked"),
+    # Of all files of an entry but the last.
+    ("sync_folder", "create", "begin"),
+    # Of the log's name: that of the folder for undo entries is made later, and in the same folder.
+    ("_append", "append", "note"),
+}
+
+
 def test_no_sync_can_be_left_out(worlds):
     """Each one prevents a tree that is wrong, so the model sees what they are for."""
     needed, seen = set(), set()
-    recorded = []
     for name in ["cut", "append", "middle", "no-undo"]:
+        # One world at a time: the state folder is that of the newest.
         world = worlds(name)
-        recorded.append((world, world.write(*WRITES[name])))
-    for world, recording in recorded:
+        recording = world.write(*WRITES[name])
         for site in sorted(recording.sites() - needed):
             seen.add(site)
             if next(world.problems(recording.without(site)), None):
                 needed.add(site)
-    assert seen - needed == set()
+    assert seen - needed == COVERED
