@@ -1,6 +1,8 @@
 """`sesstool diff`: what it takes, tells and refuses; pairs with expectations are in samples."""
 
+import base64
 import json
+import random
 import re
 import subprocess
 import sys
@@ -601,3 +603,22 @@ def test_a_text_of_too_many_lines_is_told(write, monkeypatch, capsys, most, told
     second = write("b", *talk(2), prompt(3, 2, f"{lines}two\n{lines[:-15]}"))
     assert run(["diff", first, second]) == 1
     assert capsys.readouterr().out.count("USER  (too long to compare by lines)") == told
+
+
+def test_a_picture_is_told_by_its_size_and_hash(write, tmp_path, capsys):
+    """Nobody reads base64; what tells two pictures from each other is enough."""
+
+    def picture(seed):
+        data = base64.b64encode(random.Random(seed).randbytes(3000)).decode()
+        return {"type": "image", "source": {"type": "base64", "data": data}}
+
+    left = write("a", prompt(1, None, [words("look"), picture(1)]))
+    right = write("b", prompt(1, None, [words("look"), picture(2)]))
+    page = tmp_path / "page.html"
+    assert run(["diff", "--unified", "--whole", "--html", str(page), left, right]) == 1
+    out = capsys.readouterr().out
+    told = re.findall(r"of base64, sha256[-+\s]+([0-9a-f]{8})\)", out)
+    assert len(set(told)) == 2
+    for text in (out, page.read_text()):
+        assert picture(1)["source"]["data"][100:140] not in text
+        assert told[0] in text

@@ -28,6 +28,7 @@ from sesstool.report.difference import (
     rows,
     tally,
     title,
+    without_blobs,
 )
 from sesstool.text import elide, safe
 
@@ -206,7 +207,7 @@ def _blocks(pieces: list[Piece], *, changed: bool) -> Iterator[Block]:
 
     `changed` says that all of it is a difference.
     """
-    lines = _split(pieces)
+    lines = _split(Piece(piece.sign, without_blobs(piece.text)) for piece in pieces)
     runs = [(differs, list(run)) for differs, run in groupby(lines, _differs)]
     shown: list[list[Piece]] = []
     for n, (differs, run) in enumerate(runs):

@@ -23,6 +23,7 @@ from sesstool.report.difference import (
     behind_fork,
     not_compared,
     tally,
+    without_blobs,
 )
 from sesstool.text import elide, safe, width
 
@@ -171,6 +172,7 @@ def _part(part: Part, side: str, room: int) -> Iterator[str]:
     """The lines of a part, its name before them; what changed is in brackets."""
     text = "".join(_marked(piece, side) for piece in part.pieces if piece.sign in ("=", side))
     name = f"{safe(part.name)}: " if part.name else ""
+    text = without_blobs(text)
     lines = text.split("\n")
     if lines[-1] == "" and len(lines) > 1:
         lines.pop()
