@@ -126,7 +126,8 @@ class Home:
             return f"left in the state folder: {left}"
         if list((self.state / "conversions").glob("*")) + list((self.state / "rekey").glob("*")):
             return "a journal is left"
-        if list((self.state / "undo").iterdir()):
+        # What was undone of an encrypted file is encrypted, too, and may stay.
+        if name != "decrypt" and list((self.state / "undo").iterdir()):
             return "undo keeps something"
         if log.verify(self.state):
             return "the audit log is damaged"

@@ -273,7 +273,7 @@ def test_a_redaction_is_written_back_encrypted(place):
 
 
 def test_who_is_not_known_is_not_shut_out(place, capsys):
-    """A file for several is written back only where all of them are given."""
+    """A file for several is written back only where all of them are given, or opened it."""
     assert run(["keygen", "-q", "-o", "other.txt"]) == 0
     ours, theirs = recipient("key.txt"), recipient("other.txt")
     path = write(place / "a.jsonl.age", b"".join(_sealer(ours, theirs).seal([OPEN])), mode=0o600)
@@ -281,16 +281,19 @@ def test_who_is_not_known_is_not_shut_out(place, capsys):
     for arguments in (
         [],
         ["-r", ours],
-        ["-r", theirs],
-        ["-r", theirs, "-r", theirs],
         ["-r", ours, "-r", ours],
     ):
         command = ["repair", "--write", "-i", "key.txt", *arguments, "a.jsonl.age"]
         assert run(command) == 2
         assert "not all of them are known" in capsys.readouterr().err
         assert state(path) == before
-    command = ["repair", "--write", "-i", "key.txt", "-r", theirs, "-r", ours, "a.jsonl.age"]
+    for arguments in (["-r", theirs], ["-r", theirs, "-r", ours]):
+        assert run(["repair", "--write", "-i", "key.txt", *arguments, "a.jsonl.age"]) == 0
+        assert run(["undo"]) == 0
+    command = ["repair", "--write", "-i", "key.txt", "-r", theirs, "a.jsonl.age"]
     assert run(command) == 0
+    assert run(["undo"]) == 0
+    assert run(["repair", "--write", "-i", "key.txt", "-i", "other.txt", "a.jsonl.age"]) == 0
     for key in ("key.txt", "other.txt"):
         assert opened(path, key).startswith(OPEN)
 
@@ -648,14 +651,60 @@ def test_copies_that_we_made_are_named(place, capsys):
     write(place / "a.jsonl", OPEN)
     assert run(["repair", "-o", "b.jsonl", "--save-plan", "p.json", "a.jsonl"]) == 0
     assert run(["redact", "-o", "c.jsonl", "a.jsonl"]) == 0
+    assert run(["show", "-o", "d.txt", "a.jsonl"]) == 0
+    assert run(["diff", "--html", "e.html", "a.jsonl", "b.jsonl"]) == 1
     capsys.readouterr()
     assert run(["encrypt", "-R", "r.txt", "a.jsonl"]) == 1
     out = capsys.readouterr().out
-    assert [f"{place / name}: a copy" in out for name in ("b.jsonl", "p.json", "c.jsonl")] == [
-        True,
-        True,
-        True,
-    ]
+    names = ("b.jsonl", "p.json", "c.jsonl", "d.txt", "e.html")
+    assert [name for name in names if f"{place / name}: a copy" not in out] == []
     (place / "b.jsonl").unlink()
     assert run(["encrypt", "--write", "--yes", "-R", "r.txt", "a.jsonl"]) == 0
     assert str(place / "b.jsonl") not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("command", "made"), [("encrypt", True), ("decrypt", True)])
+def test_what_was_put_where_a_file_was_taken_away_harms_nothing(place, command, made, capsys):
+    """The agent writes on, or a backup comes back: both files are kept, and it is said."""
+    plain = write(place / "a.jsonl")
+    sealed = write(place / "a.jsonl.age", b"".join(_sealer().seal([SOUND])))
+    one, two = (plain, sealed) if command == "encrypt" else (sealed, plain)
+    item = convert.Item(one, two, fingerprint(one), fingerprint(two).sha256)
+    convert._Journal(api.state_folder(), command, (item,), made=made).save()
+    one.write_bytes(b"another one\n")
+    whole = two.read_bytes()
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", "a.jsonl"]) == 6
+    assert "both are there" in capsys.readouterr().err
+    assert (one.read_bytes(), two.read_bytes()) == (b"another one\n", whole)
+
+
+def test_what_was_not_all_made_is_taken_back_though_the_session_grew(place):
+    """It was never taken away; what came of it before it grew would be in the way."""
+    path = write(place / "a.jsonl")
+    sealed = write(place / "a.jsonl.age", b"".join(_sealer().seal([SOUND])))
+    item = convert.Item(path, sealed, fingerprint(path), fingerprint(sealed).sha256)
+    convert._Journal(api.state_folder(), "encrypt", (item,)).save()
+    path.write_bytes(SOUND + OPEN)
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", "a.jsonl"]) == 0
+    assert opened(sealed) == SOUND + OPEN
+
+
+def test_undo_entries_of_a_session_that_was_moved_go_too(place):
+    path = write(place / "a.jsonl", OPEN)
+    assert run(["repair", "--write", "a.jsonl"]) == 0
+    path.rename(place / "b.jsonl")
+    assert run(["encrypt", "--write", "--yes", "-R", "r.txt", "b.jsonl"]) == 0
+    assert list((api.state_folder() / "undo").iterdir()) == []
+
+
+def test_rekey_says_that_undo_entries_go(place, capsys):
+    write(place / "a.jsonl.age", b"".join(_sealer().seal([OPEN])), mode=0o600)
+    assert run(["repair", "--write", "-i", "key.txt", "a.jsonl.age"]) == 0
+    assert run(["rekey", "--write", "-i", "key.txt", "-R", "r.txt", "a.jsonl.age"]) == 0
+    assert "undo entries of 1 file are gone" in capsys.readouterr().err
+
+
+def test_one_name_is_not_enough_for_several_files(group, capsys):
+    session, _, _, _ = group
+    assert run(["encrypt", "-o", "one.age", "-R", "r.txt", str(session)]) == 2
+    assert "-o one.age/" in capsys.readouterr().err

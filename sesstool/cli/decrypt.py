@@ -54,8 +54,8 @@ def command(
     keys = keys_of(shared, identities, passphrase_fd)
     makes = keep or shared.output is not None
     codes = [0]
-    targets = sessions(shared, paths, codes, write=write, every=SEALED_FILES)
-    if str(shared.output) == "-":
+    targets = sessions(shared, paths, codes, write=write, makes=makes, every=SEALED_FILES)
+    if str(shared.output) == "-" and not salvage:
         return _poured(shared, targets, keys)
     if salvage:
         return _salvaged(shared, targets, keys, force=force)
@@ -98,7 +98,7 @@ def _poured(shared: Common, targets: list[Path], keys: Keys) -> int:
 
 def _salvaged(shared: Common, targets: list[Path], keys: Keys, *, force: bool) -> int:
     """Write what is sound of one damaged file to a new one. Exits 5, for it is not the whole."""
-    if shared.output is None or len(targets) != 1:
+    if shared.output is None or str(shared.output) == "-" or len(targets) != 1:
         raise UsageError("--salvage takes one file, and -o", hint="add -o FILE")
     error = sealing.salvage(targets[0], keys, shared.output, force=force)
     shared.note(f"written: {shared.output}")

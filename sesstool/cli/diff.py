@@ -13,7 +13,7 @@ import click
 from sesstool.api import diffing
 from sesstool.cli.common import Common, common
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import destination, lean_heap, single
+from sesstool.cli.streams import destination, lean_heap, noted, single
 from sesstool.encryption.keyring import Keys
 from sesstool.errors import UsageError, WriteError
 from sesstool.records.write import create
@@ -140,6 +140,8 @@ def command(
             from sesstool.report import diff_html  # noqa: PLC0415 - few runs need it
 
             create(html, (part.encode() for part in diff_html.page(found, context)))
+        for target in (shared.output, html):
+            noted(target, *(side.path for side in sides))
         if shared.output_format == "text":
             _summary(shared, found)
         return int(found.differs)

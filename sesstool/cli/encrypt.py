@@ -69,7 +69,7 @@ def command(
     if write and not makes and not yes:
         _ask(shared)
     codes = [0]
-    targets = sessions(shared, paths, codes, write=write)
+    targets = sessions(shared, paths, codes, write=write, makes=makes)
     ready = groups(shared, targets, codes, encrypted=False)
     # Before the first is encrypted: they are told by their plain names.
     others(shared, paths, ready)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from sesstool import api
 from sesstool.api import sealing
 from sesstool.cli.common import Common, common, out_stream, worst
 from sesstool.cli.keys import (
@@ -18,6 +19,8 @@ from sesstool.cli.keys import (
 from sesstool.cli.sealed import SEALED_FILES, again, groups, refuse, sessions
 from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError
+from sesstool.records import undo as journal
+from sesstool.records.write import real_path
 from sesstool.report.base import count
 from sesstool.text import safe
 
@@ -55,7 +58,8 @@ def command(
 
     Each file gets a new key, and takes the place of the old one at once. A run that was broken
     off is taken up by the same command: files that are done are passed over. Whoever could read
-    the old files, and kept one, can read that still.
+    the old files, and kept one, can read that still. Undo entries of the files go, for the same
+    could read them.
     """
     if shared.output is not None:
         raise UsageError("rekey works in place", hint="copy the files first, and rekey the copies")
@@ -64,27 +68,36 @@ def command(
         shared, recipients, recipient_files, new_passphrase_fd, passphrase=passphrase
     )
     keys = keys_of(shared, identities, passphrase_fd)
-    codes, done = [0], 0
+    codes, done, undone = [0], 0, 0
     targets = sessions(shared, paths, codes, write=write, every=SEALED_FILES)
     run = sealing.Rekeying(whom)
     if write:
         run.take_up()
-    ready = [path for path in targets if isinstance(path, Path) and not run.has_done(path)]
+    ready = [path for path in targets if not run.has_done(path)]
+    passed = len(targets) - len(ready)
     for group in groups(shared, ready, codes, keys, encrypted=True):
         try:
             # The session comes last: once it is done, all that belongs to it is.
             for path in reversed(group.files):
-                if write and not run.has_done(path):
+                if run.has_done(path):
+                    passed += path not in targets
+                    continue
+                if write:
+                    undone += bool(journal.entries(api.state_folder(), real_path(path)))
                     run.rekey(path, keys, ignore_live=ignore_live)
                 done += 1
         except SesstoolError as error:
             codes.append(tell(shared, error))
     if write and not any(codes):
         run.forget()
-    passed = len(targets) - len(ready)
     verb = "encrypted anew" if write else "to encrypt anew"
     before = f"; {count(passed, 'file')} done before" if passed else ""
     out_stream().write(safe(f"{count(done, 'file')} {verb}{before}").encode() + b"\n")
+    if undone:
+        shared.note(
+            f"undo entries of {count(undone, 'file')} are gone, with what they kept: who could "
+            "read the old files could read them"
+        )
     if done and not write:
         again(shared)
         codes.append(0 if exit_zero else 1)

@@ -17,6 +17,7 @@ from sesstool.cli.streams import converted, size_of, tell
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.records import convert
 from sesstool.records.source import SEALED
+from sesstool.records.write import is_leftover
 from sesstool.report.base import count
 from sesstool.text import quoted, safe
 
@@ -47,14 +48,16 @@ def sessions(
     codes: list[int],
     *,
     write: bool,
+    makes: bool = False,
     every: tuple[str, ...] = api.SUFFIXES,
 ) -> list[Path]:
     """The files that the user means: of folders, those that end in one of `every`.
 
-    With `write` what a crash broke off of them is settled first; else it is told. A name that
-    means none is told and counted, unless it went with what was settled.
+    With `write` what a crash broke off of them is settled first; else it is told, but for what
+    `makes` new files, and settles by itself. A name that means none is told and counted, unless it
+    went with what was settled.
     """
-    look = converted if write else _broken_off
+    look = converted if write else _untold if makes else _broken_off
     found: list[Path] = []
     for name in given:
         try:
@@ -68,6 +71,10 @@ def sessions(
         except SesstoolError as error:
             codes.append(tell(shared, error))
     return found
+
+
+def _untold(shared: Common, path: Path | str) -> bool:  # noqa: ARG001 - as the others
+    return False
 
 
 def _broken_off(shared: Common, path: Path | str) -> bool:
@@ -111,7 +118,11 @@ def others(shared: Common, given: Iterable[str], ready: Iterable[sealing.Group])
     taken = {file.absolute() for group in ready for file in group.files}
     for name in filter(os.path.isdir, given):
         inside = (Path(folder, one) for folder, _, some in os.walk(name) for one in some)
-        left = sorted(p for p in inside if p.suffix != SEALED and p.absolute() not in taken)
+        left = sorted(
+            p
+            for p in inside
+            if p.suffix != SEALED and p.absolute() not in taken and not is_leftover(p)
+        )
         if left:
             some = f"{count(len(left), 'other file')} in {safe(name)}, such as {safe(str(left[0]))}"
             shared.note(f"left alone: {some}: no part of a session, and not encrypted")
@@ -124,7 +135,13 @@ def names(
     output = shared.output
     if output is None:
         return None
-    if len(every) > 1 or shared.to_folder or len(group) > 1 or output.is_dir():
+    into = len(every) > 1 or shared.to_folder or output.is_dir()
+    if len(group) > 1 and not into:
+        raise UsageError(
+            f"{group.path} has {count(len(group) - 1, 'side file')}, and -o names one file",
+            hint=f"name a folder: -o {quoted(output)}/",
+        )
+    if into:
         base = os.path.commonpath([one.path.absolute().parent for one in every])
         return sealing.names(group, output, Path(base))
     return [output]

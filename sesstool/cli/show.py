@@ -11,7 +11,7 @@ import click
 
 from sesstool.cli.common import Common, common
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import destination, single
+from sesstool.cli.streams import destination, noted, single
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.formats.base import mapping, text
@@ -68,6 +68,7 @@ def command(
         for record, lines in _shown(source, format_name or "", branch, thinking=thinking):
             if first <= record.line <= last:
                 out.write(record.raw + b"\n" if raw else "".join(lines).encode())
+    noted(shared.output, found)
     return 0
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sesstool import api
+from sesstool.audit import log
 from sesstool.cli.common import Common, err, out_stream
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.records import convert
@@ -122,9 +123,17 @@ def converted(shared: Common, path: Path | str) -> bool:
     """The same of its encryption or decryption; whether there was such a thing."""
     done = convert.settle(api.state_folder(), Path(path))
     if done is not None:
-        end = "it was brought to its end" if done.done else "all is as before it"
+        end = "it was brought to its end" if done.done else "what it began with is as before"
         shared.note(f"{path}: {done.command} was broken off: {end}")
     return done is not None
+
+
+def noted(target: Path | None, *sources: Path | str) -> None:
+    """Have the log tell of a new file that holds the text of sessions: encrypt names it."""
+    if target is not None and str(target) != "-":
+        for source in sources:
+            if str(source) != "-":
+                log.note_copy(api.state_folder(), target, Path(source))
 
 
 def kept_sealed(source: Path | str) -> str:

@@ -160,6 +160,12 @@ def opener(read: Read, size: int, identities: Sequence[Identity]) -> Identity:
     return headers.read(_binary(_pieces(read, size)))[0].open(identities)[1]
 
 
+def all_openers(read: Read, size: int, identities: Sequence[Identity]) -> list[Identity]:
+    """Those of some identities that can open an age file. Raises HeaderError and ArmorError."""
+    stanzas = headers.read(_binary(_pieces(read, size)))[0].stanzas
+    return [identity for identity in identities if identity.unwrap(stanzas) is not None]
+
+
 def kinds_of(read: Read, size: int) -> tuple[str, ...]:
     """The kinds of the recipients of an age file. Raises HeaderError and ArmorError."""
     return tuple(one.kind for one in headers.read(_binary(_pieces(read, size)))[0].stanzas)

@@ -58,11 +58,16 @@ class Keys:
 
     def open(self, read: Read, size: int, name: str) -> tuple[Opened, Seal]:
         """Open an age file. Raises AuthError, and what `identities` does; `name` is for prompts."""
-        from sesstool.encryption.age import kinds_of, open_at  # noqa: PLC0415 - as above
+        from sesstool.encryption.age import all_openers, kinds_of, open_at  # noqa: PLC0415 - as above
 
         kinds = kinds_of(read, size)
-        text = open_at(read, size, self._for(kinds, name))
-        return text, Seal(kinds, text.identity, self._recipients)
+        identities = self._for(kinds, name)
+        text = open_at(read, size, identities)
+        known = [*self._recipients]
+        if len(kinds) > 1:  # else whom it is for shows by itself
+            theirs = (one.recipient() for one in all_openers(read, size, identities))
+            known += [one for one in theirs if one is not None]
+        return text, Seal(kinds, text.identity, known)
 
     def opener(self, read: Read, size: int, name: str) -> Identity:
         """The identity that opens the header of a file, whatever its payload is. See `open`."""
@@ -93,7 +98,7 @@ class Seal:
     def __init__(
         self, kinds: tuple[str, ...], identity: Identity, recipients: Sequence[Recipient] = ()
     ) -> None:
-        """Keep it."""
+        """Keep it; `recipients` are those that are known otherwise."""
         self.kinds = kinds
         self.identity = identity
         self._given = tuple(recipients)
@@ -117,7 +122,7 @@ class Seal:
         raise UsageError(
             f"it is encrypted for {len(self.kinds)} recipients, and not all of them are known: "
             "written again, it would be lost to the others",
-            hint="name all of them with -r or -R, or decrypt it first",
+            hint="name all of them with -r or -R, or give the keys of all, or decrypt it first",
         )
 
 

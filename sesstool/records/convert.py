@@ -236,12 +236,12 @@ class _Journal:
             draft.publish(mode=0o600, mtime=time.time_ns(), force=True)
 
     def take_back(self) -> None:
-        """Remove the new files, where the old ones are as they were, and the journal.
+        """Remove the new files, where the old ones are there, and the journal.
 
-        Raises InputError and WriteError.
+        No old file was taken away yet. Raises InputError and WriteError.
         """
         for item in self.items:
-            if _holds(item.source, item.before.sha256):
+            if item.source.exists():
                 _take_back(item)
         self.drop()
 
@@ -249,13 +249,20 @@ class _Journal:
         """Take the old files away, with what undo keeps of them, and log it; drop the journal.
 
         `again` says that a part of it may be done already. Raises StalePlanError where a file was
-        changed meanwhile: it stays, and what came of it goes.
+        changed or opened meanwhile: it stays, and what came of it goes, unless the old one may have
+        been taken away by then, and another file have come to its place.
         """
         stale = [item for item in self.items if not self._finished(item, again=again)]
         self.drop()
+        if both := [item for item in stale if item.target.exists()]:
+            raise StalePlanError(
+                f"{both[0].source} is not what was {self.command}ed into {both[0].target}: "
+                f"both are there, and so it is of {len(both)} of {len(self.items)} files",
+                hint="see what each of them holds, move one away, and run it again",
+            )
         if stale:
             raise StalePlanError(
-                f"{stale[0].source} was opened or changed by somebody else a moment ago: "
+                f"{stale[0].source} was opened by somebody else a moment ago: "
                 f"{len(stale)} of {len(self.items)} files are as before",
                 hint="close what writes to it, and run it again",
             )
@@ -263,18 +270,13 @@ class _Journal:
     def _finished(self, item: Item, *, again: bool) -> bool:
         if not _holds(item.target, item.sha256):
             return False
-        if item.source.exists():
-            now = fingerprint(item.source)
-            gone = now.sha256 == item.before.sha256
-            if gone:
-                try:
-                    remove(item.source, unchanged(item.source, now))
-                except StalePlanError:
-                    gone = False
-            if not gone:
+        if item.source.exists() and not _removed(item):
+            # Whether an earlier run took it away, and this is another file, nobody knows.
+            if not again or _holds(item.source, item.before.sha256):
                 _take_back(item)
-                return False
-        undo.forget(self.state, item.source)
+            return False
+        if item.target.suffix == SEALED:
+            undo.forget(self.state, item.source, item.before.sha256)
         change = log.Change(self.command, str(item.source), item.before.sha256, item.sha256)
         if not again or not any(_is(line, change) for line in log.read(self.state)):
             log.append(self.state, change)
@@ -287,6 +289,18 @@ class _Journal:
             sync_folder(self.path.parent)
         except OSError as error:
             raise cannot_write(self.path, error) from error
+
+
+def _removed(item: Item) -> bool:
+    """Take an old file away, unless it was changed, or is opened right now."""
+    now = fingerprint(item.source)
+    if now.sha256 != item.before.sha256:
+        return False
+    try:
+        remove(item.source, unchanged(item.source, now))
+    except StalePlanError:
+        return False
+    return True
 
 
 def _take_back(item: Item) -> None:

@@ -195,13 +195,15 @@ def drop(entry: Entry) -> Entry:
     return replace(entry, state=State.VOID)
 
 
-def forget(state: Path, path: Path) -> None:
+def forget(state: Path, path: Path, sha256: str = "") -> None:
     """Forget all changes of a real path, and what a crash left of one. Raises WriteError.
 
-    The caller holds the path's lock.
+    With them go those whose result, wherever it was then, has this hash: that file was moved. The
+    caller holds the path's lock.
     """
-    for entry in entries(state, path):
-        drop(entry)
+    for entry in entries(state) if sha256 else entries(state, path):
+        if entry.path == path or (sha256 and sha256 in (entry.sha256, entry.before.sha256)):
+            drop(entry)
     try:
         forget_unborn(state, path)
         if (state / "undo").exists():
