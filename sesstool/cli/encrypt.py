@@ -68,7 +68,7 @@ def command(
     makes = keep or shared.output is not None
     if write and not makes and not yes:
         _ask(shared)
-    codes = [0]
+    codes, done = [0], 0
     targets = sessions(shared, paths, codes, write=write, makes=makes)
     ready = groups(shared, targets, codes, encrypted=False)
     # Before the first is encrypted: they are told by their plain names.
@@ -88,13 +88,14 @@ def command(
                     ignore_live=ignore_live,
                 )
                 verb = f"encrypted, {count(len(items), 'file')}"
+                done += 1
             about(group, verb, plain_goes=not makes)
         except SesstoolError as error:
             codes.append(tell(shared, error))
     if ready and not write and not makes:
         again(shared)
         codes.append(0 if exit_zero else 1)
-    elif ready and write and not makes:
+    elif done and not makes:
         shared.note(_BEYOND)
     if not ready and not any(codes):
         shared.note(f"{safe(' '.join(paths))}: nothing to encrypt")

@@ -375,5 +375,5 @@ def _refuse_names(source: Path) -> None:
 def _exists(target: Path) -> WriteError:
     return WriteError(
         f"cannot write {target}: it exists already",
-        hint="remove it first, or add --force to replace it",
+        hint="see what it holds, and move it away; --force replaces it, and it is gone",
     )

@@ -121,7 +121,7 @@ class Draft:
         except FileExistsError as error:
             raise WriteError(
                 f"cannot write {self.target}: it exists already",
-                hint="remove it first, or add --force to replace it",
+                hint="see what it holds, and move it away; --force replaces it, and it is gone",
             ) from error
         except OSError as error:
             raise cannot_write(self.target, error) from error
