@@ -16,6 +16,7 @@ from typing import Any
 
 from platformdirs import user_config_path
 
+from sesstool.encryption.keyring import is_secret
 from sesstool.errors import ConfigError
 
 PROJECT_FILE = "sesstool.toml"
@@ -180,7 +181,7 @@ def _checked(name: str, value: Any, path: Path, *, project: bool) -> Any:
 
 def _public(items: tuple[str, ...], where: str) -> tuple[str, ...]:
     """The items, which are shown, and so must be no secret keys. Raises ConfigError."""
-    if any(item.strip().upper().startswith("AGE-SECRET-KEY-") for item in items):
+    if any(map(is_secret, items)):
         raise ConfigError(
             f"{where} holds a secret key",
             hint="take it out, keep it in a file of its own, and give the recipient: age1...",

@@ -57,24 +57,21 @@ def sessions(
     `makes` new files, and settles by itself. A name that means none is told and counted, unless it
     went with what was settled.
     """
-    look = converted if write else _untold if makes else _broken_off
+    look = converted if write else _broken_off
     found: list[Path] = []
     for name in given:
         try:
-            if look(shared, name) and not Path(name).exists():
+            if not makes and look(shared, name) and not Path(name).exists():
                 continue
             paths = list(map(Path, api.find([name], every)))
             # All of them, for each has its own group; and then some have other names.
-            if [path for path in paths if str(path) != name and look(shared, path)]:
+            inside = [] if makes else [path for path in paths if str(path) != name]
+            if [path for path in inside if look(shared, path)]:
                 paths = list(map(Path, api.find([name], every)))
             found += paths
         except SesstoolError as error:
             codes.append(tell(shared, error))
     return found
-
-
-def _untold(shared: Common, path: Path | str) -> bool:  # noqa: ARG001 - as the others
-    return False
 
 
 def _broken_off(shared: Common, path: Path | str) -> bool:
