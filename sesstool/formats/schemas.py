@@ -160,7 +160,7 @@ class RecordValidator:
 
 
 def names() -> list[str]:
-    """List the schemas that sesstool ships: of records and of its own outputs."""
+    """List the schemas that sesstool ships: of records, of its own outputs, of policies."""
     return sorted(_shipped())
 
 
@@ -206,8 +206,7 @@ def _shipped() -> dict[str, Traversable]:
         folder = Path(__file__).parents[2] / "schemas"
     return {
         file.name.removesuffix(_SUFFIX): file
-        for group in folder.iterdir()
-        if group.is_dir()
+        for group in (folder, *(inside for inside in folder.iterdir() if inside.is_dir()))
         for file in group.iterdir()
         if file.name.endswith(_SUFFIX)
     }

@@ -1,0 +1,1 @@
+"""Retention: what must be kept, what must go, and who says so."""
