@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from platformdirs import user_config_path
 
+from sesstool import toml
 from sesstool.encryption.keyring import is_secret
 from sesstool.errors import ConfigError
 
@@ -73,6 +73,7 @@ SETTINGS = (
     Setting("color", "auto", "when to use colour", ("auto", "always", "never")),
     Setting("thorough", default=False, meaning="run the slow checks too"),
     Setting("recipients", (), "whom encrypt and rekey encrypt for where no option says"),
+    Setting("policy", "", "the retention policy; if empty, `retention.toml` beside your settings"),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -117,11 +118,17 @@ def files(cwd: Path, explicit: Path | None = None) -> list[Path]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The settings in a file, each checked. Raises ConfigError, which names file and key."""
+    """The settings in a file, each checked. Raises ConfigError, which names file, line and key."""
     project = path.name in {PROJECT_FILE, "pyproject.toml"}
-    return {
-        name: _checked(name, value, path, project=project) for name, value in _table(path).items()
-    }
+    data = _bytes(path)
+    values = {}
+    for name, value in _table(path, data).items():
+        try:
+            values[name] = _checked(name, value, project=project)
+        except ConfigError as error:
+            line = toml.line_of(data, (*_within(path), name))
+            raise ConfigError(f"{path}:{line}: {error.message}", hint=error.hint) from error
+    return values
 
 
 def _project_file(cwd: Path) -> Path | None:
@@ -131,25 +138,33 @@ def _project_file(cwd: Path) -> Path | None:
         if os.path.isfile(folder / PROJECT_FILE):  # noqa: PTH113 - Path.is_file may raise
             return folder / PROJECT_FILE
         other = folder / "pyproject.toml"
-        if os.path.isfile(other) and _table(other):  # noqa: PTH113 - Path.is_file may raise
+        if os.path.isfile(other) and _table(other, _bytes(other)):  # noqa: PTH113 - Path.is_file may raise
             return other
     return None
 
 
-def _table(path: Path) -> dict[str, Any]:
-    """The table with the settings, unchecked."""
+def _bytes(path: Path) -> bytes:
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        return path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error) from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is no TOML: {error}") from error
+
+
+def _within(path: Path) -> tuple[str, ...]:
+    """The table that the settings stand in."""
+    return ("tool", "sesstool") if path.name == "pyproject.toml" else ()
+
+
+def _table(path: Path, data: bytes) -> dict[str, Any]:
+    """The table with the settings, unchecked."""
+    document = toml.parse(data, str(path))
     if path.name != "pyproject.toml":
         return document
     tool = document.get("tool")
     table = tool.get("sesstool", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
-        raise ConfigError(f"{path}: tool.sesstool is no table")
+        line = toml.line_of(data, _within(path))
+        raise ConfigError(f"{path}:{line}: tool.sesstool is no table")
     return table
 
 
@@ -158,25 +173,25 @@ def _unreadable(path: Path, error: OSError) -> ConfigError:
     return ConfigError(f"cannot read {path}: {reason}", hint="--isolated reads no settings file")
 
 
-def _checked(name: str, value: Any, path: Path, *, project: bool) -> Any:
+def _checked(name: str, value: Any, *, project: bool) -> Any:
     if project and name in _NEVER_IN_PROJECT:
         raise ConfigError(
-            f"{path}: {name} may not be set in a project's file, which can come with the data",
+            f"{name} may not be set in a project's file, which can come with the data",
             hint="give it as an option of the command",
         )
     setting = _BY_NAME.get(name)
     if setting is None:
         near = difflib.get_close_matches(name, _BY_NAME, n=1)
         hint = f"did you mean {near[0]}?" if near else f"settings are: {', '.join(_BY_NAME)}"
-        raise ConfigError(f"{path}: unknown setting {name}", hint=hint)
+        raise ConfigError(f"unknown setting {name}", hint=hint)
     if isinstance(setting.default, tuple):
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return _public(tuple(value), f"{path}: {name}")
-        raise ConfigError(f"{path}: {name} must be a list of strings")
+            return _public(tuple(value), name)
+        raise ConfigError(f"{name} must be a list of strings")
     if type(value) is not type(setting.default):
         kind = "true or false" if isinstance(setting.default, bool) else "a string"
-        raise ConfigError(f"{path}: {name} must be {kind}")
-    return _chosen(setting, value, f"{path}: {name}")
+        raise ConfigError(f"{name} must be {kind}")
+    return _chosen(setting, value, name)
 
 
 def _public(items: tuple[str, ...], where: str) -> tuple[str, ...]:

@@ -89,6 +89,7 @@ def test_a_named_file_replaces_both(home, project):
         ("thorough = 1", "thorough must be true or false", ""),
         ("color = true", "color must be a string", ""),
         ('fail-on = "all"', "fail-on must be one of error, warning, information", ""),
+        ('policy = "/p.toml"', "policy may not be set in a project's file", "as an option"),
         ("write = true", "write may not be set in a project's file", "as an option"),
         ("color = ", "is no TOML", ""),
     ],
@@ -96,10 +97,11 @@ def test_a_named_file_replaces_both(home, project):
 def test_a_wrong_setting_is_named_with_its_file(project, text, message, hint):
     """The error names the file and the key, and has exit code 2."""
     path = project / "sesstool.toml"
-    path.write_text(text)
+    path.write_text(f"# mine\n\n{text}\n")
     with pytest.raises(ConfigError) as caught:
         config.load(project, {})
-    assert str(path) in caught.value.message
+    place = f"{path} is no TOML" if "no TOML" in message else f"{path}:3: "
+    assert caught.value.message.startswith(place)
     assert message in caught.value.message
     assert hint in caught.value.hint
     assert caught.value.exit_code == 2
@@ -121,8 +123,17 @@ def test_a_pyproject_with_a_wrong_table(project, text):
     if text == "tool = 1":
         assert config.files(project) == []
     else:
-        with pytest.raises(ConfigError, match=r"tool\.sesstool is no table"):
+        with pytest.raises(ConfigError, match=r"pyproject\.toml:2: tool\.sesstool is no table"):
             config.files(project)
+
+
+def test_a_wrong_setting_in_a_pyproject_has_its_line(project):
+    """The table of the settings counts, not another one with the same key."""
+    path = project / "pyproject.toml"
+    path.write_text('[tool.other]\ncolor = 1\n[tool.sesstool]\nselect = [\n  "B1",\n]\ncolor = 1\n')
+    with pytest.raises(ConfigError) as caught:
+        config.load(project, {})
+    assert caught.value.message == f"{path}:7: color must be a string"
 
 
 def test_a_missing_file_that_was_named(project):

@@ -38,7 +38,20 @@ def show(common: Common) -> None:
 @common()
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 def validate(common: Common, file: Path | None) -> None:
-    """Check FILE, or the settings files that would be read here."""
-    for path in config.files(Path.cwd(), file or common.config):
-        config.read(path)
-        common.note(f"{path}: settings are right")
+    """Check FILE, settings or a retention policy, or those that would be read here."""
+    from sesstool.retention import policy  # noqa: PLC0415 - the settings need none
+
+    if file is None:
+        for path in config.files(Path.cwd(), common.config):
+            config.read(path)
+            common.note(f"{path}: settings are right")
+        file = policy.in_use(str(settings()["policy"].value))
+        if file is None:
+            return
+    elif not policy.is_policy(file):
+        config.read(file)
+        common.note(f"{file}: settings are right")
+        return
+    rules = policy.load(file)
+    counts = f"holds {len(rules.holds)}, rules {len(rules.rules)}, caps {len(rules.caps)}"
+    common.note(f"{file}: policy is right ({counts})")

@@ -35,6 +35,7 @@ COMMANDS = {
     "decrypt": ("sesstool.cli.decrypt:command", "Give encrypted sessions back."),
     "rekey": ("sesstool.cli.rekey:command", "Encrypt for other recipients."),
     "keygen": ("sesstool.cli.keygen:command", "Make a key to encrypt for."),
+    "hold": ("sesstool.cli.hold:command", "Keep sessions from every deletion."),
     "show": ("sesstool.cli.show:command", "Print a session as plain text."),
     "rule": ("sesstool.cli.rule:command", "Explain a rule."),
     "schema": ("sesstool.cli.schema:command", "Print a JSON Schema."),

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -151,20 +151,38 @@ def default_path() -> Path:
     return user_config_path("sesstool") / FILE
 
 
+def in_use(named: Path | str | None) -> Path | None:
+    """The policy file that counts: the one that is named, or else the user's own if it is there."""
+    if named:
+        return Path(named)
+    return default_path() if os.path.lexists(default_path()) else None
+
+
+def is_policy(path: Path) -> bool:
+    """Whether a file means to be a policy, by its name or its tables. Raises ConfigError."""
+    if path.name == FILE:
+        return True
+    return not toml.parse(_bytes(path), str(path)).keys().isdisjoint(_KEYS)
+
+
 def load(path: Path) -> Policy:
     """The policy in a file. Raises ConfigError, which names file, line and key."""
+    return parse(_bytes(path), str(path))
+
+
+def _bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as handle:
             data = handle.read(_MOST + 1)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise ConfigError(
-            f"cannot read the policy {path}: {reason}",
+            f"cannot read {path}: {reason}",
             hint="check the path, and who may read it; without its policy nothing is removed",
         ) from error
     if len(data) > _MOST:
         raise ConfigError(f"{path} is too large for a policy", hint="name the policy file")
-    return parse(data, str(path))
+    return data
 
 
 def parse(data: bytes, name: str) -> Policy:
@@ -182,11 +200,12 @@ def parse(data: bytes, name: str) -> Policy:
 
 _TABLES = {"defaults": Defaults, "protect": Protect, "archive": Archive}
 _LISTS = {"hold": Hold, "rule": Rule, "cap": Cap}
+_KEYS = ("version", *_TABLES, *_LISTS)
 
 
 def _check_keys(document: dict[str, Any]) -> None:
     """Refuse keys and tables that are not known; what has the wrong type is left to the schema."""
-    _known(document, ("version", *_TABLES, *_LISTS), ())
+    _known(document, _KEYS, ())
     for name, kind in _TABLES.items():
         _known(document.get(name), _names(kind), (name,))
     for name, kind in _LISTS.items():
@@ -234,7 +253,7 @@ _HINTS = {
 
 
 def _text(key: str, value: Any) -> Any:
-    return value.isoformat() if key in {"since", "until"} and hasattr(value, "isoformat") else value
+    return value.isoformat() if key in {"since", "until"} and isinstance(value, date) else value
 
 
 def _policy(document: dict[str, Any], name: str, sha256: str) -> Policy:
