@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 _CALLS = (
     *("open", "write", "ftruncate", "fsync", "replace", "rename", "link", "unlink", "remove"),
-    *("mkdir", "rmdir", "chmod", "chown", "utime", "setxattr"),
+    *("mkdir", "rmdir", "chmod", "chown", "utime", "setxattr", "pwrite"),
 )
 # Empty files that are made anew where they are missing.
-_LOCKS = {"locks", "audit.lock"}
+_LOCKS = {"locks", "audit.lock", "tombstones.lock"}
 # Longer additions are cut at some lengths only.
 _EVERY = 24
 

@@ -189,8 +189,8 @@ COVERED = {
     ("sync_folder", "make_folder", "locked"),
     # Of all files of an entry but the last.
     ("sync_folder", "create", "begin"),
-    # Of the log's name: that of the folder for undo entries is made later, and in the same folder.
-    ("_append", "append", "note"),
+    # Of the head's name: those of the log and of undo entries are made later in the same folder.
+    ("_sync_folder", "make", "_opened"),
 }
 
 

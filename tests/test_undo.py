@@ -9,7 +9,7 @@ import tracemalloc
 
 import pytest
 
-from sesstool.audit import log
+from sesstool.audit import chain, log
 from sesstool.errors import InputError, LiveSessionError, UndoError, WriteError
 from sesstool.records import undo as journal
 from sesstool.records.edits import Edit, EditSet
@@ -340,7 +340,7 @@ def test_a_change_that_the_audit_log_cannot_take_is_told(session, state, monkeyp
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(log, "_write", full)
+    monkeypatch.setattr(chain, "_append", full)
     with pytest.raises(WriteError, match="was changed, but cannot add to the audit log"):
         change(session, state)
     assert session.read_bytes() == b"one\ntwo\nthree\n"

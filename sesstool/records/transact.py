@@ -124,7 +124,7 @@ def apply_file(
                     journal.finish(entry)
                 else:
                     what = (command, str(path), now.sha256, result.sha256, plan.findings)
-                    log.append(state, log.Change(*what), shown)
+                    log.append(state, log.Change(*what), shown=shown)
     cut = sum(span.end - span.start for span in spans)
     undo_id = entry.id if entry else ""
     return Applied(path, undo_id, now.size, result.size, cut, result.at is not None)
@@ -184,7 +184,7 @@ def rewrite_file(
                 if forget:
                     journal.forget(state, path)
                 what = (command, str(path), before.sha256, sha256.hexdigest(), findings)
-                log.append(state, log.Change(*what), shown)
+                log.append(state, log.Change(*what), shown=shown)
     return Applied(path, "", before.size, size, 0, in_place=False, sha256=sha256.hexdigest())
 
 
