@@ -279,6 +279,17 @@ class Format(ABC):
         """What a record tells of the session that this one goes on from."""
         return None
 
+    def owner(self, values: Sequence[dict[str, Any]], path: Path) -> str:
+        """The id of the session that a file with these records is a piece of, or "".
+
+        A piece that names no session is told by the id of a record in it.
+        """
+        return ""
+
+    def tag(self, value: dict[str, Any]) -> str | None:
+        """The label that a record gives the session in the place of an earlier one, "" for none."""
+        return None
+
     def continues(self, value: dict[str, Any]) -> str:
         """The id of the record that a root without parent follows nevertheless, or ""."""
         return ""

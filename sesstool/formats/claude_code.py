@@ -189,6 +189,20 @@ class ClaudeCode(Format):
         name = text(told.get("sessionId"))
         return Origin(name, "copy", text(told.get("messageUuid"))) if name else None
 
+    def owner(self, values: Sequence[dict[str, Any]], path: Path) -> str:
+        """See `Format.owner`: old versions have subagents, and titles, in files beside it."""
+        if values and all(value.get("type") == "summary" for value in values):
+            return text(values[-1].get("leafUuid"))
+        records = [value for value in values if "isSidechain" in value]
+        if records and all(value["isSidechain"] is True for value in records):
+            name = text(records[0].get("sessionId"))
+            return "" if name == self.session_id(path) else name
+        return ""
+
+    def tag(self, value: dict[str, Any]) -> str | None:
+        """See `Format.tag`."""
+        return text(value.get("tag")) if value.get("type") == "tag" else None
+
     def continues(self, value: dict[str, Any]) -> str:
         """See `Format.continues`: a compaction hangs from nothing."""
         return text(value.get("logicalParentUuid"))

@@ -177,6 +177,12 @@ class Codex(Format):
         parent = text(payload.get("parent_thread_id"))
         return Origin(parent, "subagent") if parent else None
 
+    def owner(self, values: Sequence[dict[str, Any]], path: Path) -> str:  # noqa: ARG002 - as all formats have it
+        """See `Format.owner`: a subagent has a rollout of its own."""
+        origins = (self.origin(value) for value in values if value.get("type") == "session_meta")
+        origin = next(origins, None)
+        return origin.session if origin is not None and origin.mode == "subagent" else ""
+
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""
         configured = os.environ.get("CODEX_HOME")

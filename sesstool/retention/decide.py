@@ -1,0 +1,353 @@
+"""What a policy says about sessions at a moment. Nothing here looks at a disk or a clock.
+
+The order: a hold, then what is protected, live or damaged, then the longest retention, then the
+earliest expiry with the strongest action of those that are due, then the caps.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, Protocol
+
+from sesstool.errors import WriteError
+from sesstool.retention.matching import Facts as Matched
+from sesstool.retention.matching import match
+from sesstool.retention.policy import ACTIONS, FOREVER, Cap, Hold, Policy, Rule
+
+REDACT = "redact-payload"
+SHRED = "shred-key"
+# The newest file on a computer that is used is not older.
+_CLOCK_AHEAD = timedelta(days=30)
+_ERASE = "it is erased by request"
+
+
+class Facts(Matched, Protocol):
+    """What is known of a session and all that belongs to it; times are in UTC.
+
+    `created` and `recorded` are the times of its first and newest record, None where no record
+    tells one; `modified` is the newest time of its files. `family` is what all its copies have
+    in common, "" where there is none; `base` the id of the session whose file it reads its
+    beginning from, or "". `known` says that its format is known.
+    """
+
+    known: bool
+    created: datetime | None
+    recorded: datetime | None
+    modified: datetime
+    family: str
+    base: str
+
+    def trouble(self) -> tuple[str, str]:
+        """Why it must stay as it is: "live", "damaged", "unreadable" or "", and in words.
+
+        This reads its files, so it is asked only of those that are due.
+        """
+        ...
+
+
+class Decision(NamedTuple):
+    """What is to be done with a session, and why.
+
+    `action` is "keep", "skip" (its format is not known), or one of a policy's. `rule` names the
+    hold, rule or cap that decides, or is "". `age` is None where it is not known.
+    """
+
+    action: str
+    reason: str
+    rule: str = ""
+    age: timedelta | None = None
+
+    @property
+    def removes(self) -> bool:
+        """Whether the session leaves its place."""
+        return self.action not in ("keep", "skip", REDACT)
+
+    def kept(self, reason: str, rule: str = "") -> Decision:
+        """Keep it after all."""
+        return self._replace(action="keep", reason=reason, rule=rule)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A session under judgement: when it was last active, None where that is not known."""
+
+    facts: Facts
+    active: datetime | None
+    age: timedelta | None
+    unknown: str
+
+    def keep(self, reason: str, rule: str = "") -> Decision:
+        return Decision("keep", reason, rule, self.age)
+
+
+def decide(
+    sessions: Sequence[Facts],
+    policy: Policy,
+    now: datetime,
+    *,
+    holds: Iterable[Hold] = (),
+    erase: frozenset[str] = frozenset(),
+) -> list[Decision]:
+    """One decision a session, in their order.
+
+    `holds` count beside those of the policy. The sessions whose paths are in `erase` are deleted
+    whatever their age, unless a hold, a retention or a writer forbids it.
+    """
+    holds = (*policy.holds, *holds)
+    cases = _cases(sessions, policy, now)
+    newest = _newest(cases, policy)
+    decisions = [
+        _erased(case, policy, holds, now)
+        if case.facts.path in erase
+        else _decided(case, policy, holds, now, newest)
+        for case in cases
+    ]
+    for cap in policy.caps:
+        _cap(cap, cases, decisions, policy, holds, now, newest)
+    _keep_bases(sessions, decisions)
+    return decisions
+
+
+def check_clock(now: datetime, last_run: datetime | None, newest: datetime | None) -> None:
+    """Raise WriteError where the clock cannot be right: what is old depends on it."""
+    hint = "set the clock; with --trust-clock its time is taken as it is"
+    if last_run is not None and now < last_run:
+        raise WriteError(
+            f"the clock says {now:%Y-%m-%d %H:%M} UTC, and the last run was later than that", hint
+        )
+    if newest is not None and now - newest > _CLOCK_AHEAD:
+        raise WriteError(
+            f"the clock is {(now - newest).days} days ahead of the newest file of all sessions",
+            hint,
+        )
+
+
+def check_limit(decisions: Sequence[Decision], policy: Policy, most: int | None = None) -> str:
+    """Why a run may not remove so many sessions, "" where it may; `most` counts before the policy.
+
+    What is looked at, and of a known format, is the whole that a fraction is of.
+    """
+    removed = sum(decision.removes for decision in decisions)
+    if most is not None:
+        return f"{removed} sessions would go, and --max-delete is {most}" if removed > most else ""
+    whole = sum(decision.action != "skip" for decision in decisions)
+    allowed = policy.defaults.max_delete_fraction * whole
+    if removed <= allowed:
+        return ""
+    return (
+        f"{removed} of {whole} sessions would go, and one run may remove no more than "
+        f"{policy.defaults.max_delete_fraction:.0%} of them (max_delete_fraction)"
+    )
+
+
+def held(facts: Matched, holds: Iterable[Hold], now: datetime) -> Hold | None:
+    """The hold that a session is under, if it is."""
+    for hold in holds:
+        began = hold.since is None or hold.since <= now
+        if began and (hold.until is None or now < hold.until) and match(hold.match, facts):
+            return hold
+    return None
+
+
+def days(span: timedelta) -> str:
+    """A time span as a policy writes it, in whole days where there is one."""
+    if span == FOREVER:
+        return "forever"
+    hours = int(span / timedelta(hours=1))
+    return f"{hours // 24}d" if hours >= 24 else f"{hours}h"
+
+
+def _cases(sessions: Sequence[Facts], policy: Policy, now: datetime) -> list[_Case]:
+    active = [_active(facts, policy, now) for facts in sessions]
+    youngest: dict[str, datetime] = {}
+    if policy.defaults.fork == "family":
+        for facts, (time, _) in zip(sessions, active, strict=True):
+            if facts.family and time is not None:
+                youngest[facts.family] = max(time, youngest.get(facts.family, time))
+    cases = []
+    for facts, (time, unknown) in zip(sessions, active, strict=True):
+        if time is not None:
+            time = youngest.get(facts.family, time)
+        age = None if time is None else max(now - time, timedelta(0))
+        cases.append(_Case(facts, time, age, unknown))
+    return cases
+
+
+def _active(facts: Facts, policy: Policy, now: datetime) -> tuple[datetime | None, str]:
+    """When a session's age begins; else None, and why that is not known."""
+    if facts.recorded is None:
+        return None, "no record tells a time"
+    latest = max(facts.recorded, facts.modified)
+    if latest > now + policy.defaults.clock_tolerance:
+        return None, f"its time is yet to come ({latest:%Y-%m-%d})"
+    if policy.defaults.age_from == "created":
+        return (facts.created, "") if facts.created else (None, "no record tells its beginning")
+    return latest, ""
+
+
+def _newest(cases: Iterable[_Case], policy: Policy) -> frozenset[str]:
+    """The paths of the newest sessions of each project, as many as the policy protects."""
+    projects = defaultdict[tuple[str, str], list[_Case]](list)
+    for case in cases:
+        if case.facts.known:
+            projects[case.facts.agent, case.facts.project].append(case)
+    oldest = datetime.min.replace(tzinfo=UTC)
+    found: list[str] = []
+    for some in projects.values():
+        # By the time of each, for a family would have the same.
+        some.sort(key=lambda one: (one.facts.recorded or oldest, one.facts.path), reverse=True)
+        found += [case.facts.path for case in some[: policy.protect.min_keep_per_project]]
+    return frozenset(found)
+
+
+def _decided(
+    case: _Case, policy: Policy, holds: tuple[Hold, ...], now: datetime, newest: frozenset[str]
+) -> Decision:
+    facts = case.facts
+    if not facts.known:
+        return Decision("skip", "format unknown: never touched")
+    if hold := held(facts, holds, now):
+        return case.keep(_of_hold(hold), hold.name)
+    if case.age is None:
+        return case.keep(case.unknown)
+    rules = [rule for rule in policy.rules if match(rule.match, facts)]
+    due = [r for r in rules if r.expire_after not in (None, FOREVER) and case.age >= _end(r)]
+    if not due:
+        return _young(case, rules)
+    if kept := _protected(case, policy) or _retained(case, rules):
+        return kept
+    whole = [rule for rule in due if rule.action != REDACT]
+    if whole and facts.path not in newest:
+        return _expired(case, whole)
+    parts = [rule for rule in due if rule.action == REDACT]
+    if parts:
+        rule = min(parts, key=_end)
+        reason = f"{'|'.join(rule.match.part)} older than {days(_end(rule))}"
+        return Decision(REDACT, reason, rule.name, case.age)
+    return case.keep(f"one of the {policy.protect.min_keep_per_project} newest of its project")
+
+
+def _expired(case: _Case, due: Sequence[Rule]) -> Decision:
+    """The earliest rule that is due triggers, and the strongest action of all is done."""
+    first = min(due, key=_end)
+    strongest = max(due, key=lambda rule: ACTIONS.index(rule.action))
+    reason = f"older than {days(_end(first))}"
+    if strongest.action == SHRED:
+        return case.keep(
+            f"{reason}, and its key is not its own, so none can be shredded: "
+            'use action = "delete"',
+            strongest.name,
+        )
+    return Decision(strongest.action, reason, strongest.name, case.age)
+
+
+def _erased(case: _Case, policy: Policy, holds: tuple[Hold, ...], now: datetime) -> Decision:
+    if not case.facts.known:
+        return Decision("skip", "format unknown: never touched")
+    if hold := held(case.facts, holds, now):
+        return case.keep(_of_hold(hold), hold.name)
+    rules = [rule for rule in policy.rules if match(rule.match, case.facts)]
+    if kept := _retained(case, rules):
+        return kept
+    kind, words = case.facts.trouble()
+    return case.keep(words) if kind == "live" else Decision("delete", _ERASE, "", case.age)
+
+
+def _of_hold(hold: Hold) -> str:
+    until = f"until {hold.until:%Y-%m-%d %H:%M} UTC" if hold.until else "until released"
+    return f"hold {hold.name} {until}"
+
+
+def _protected(case: _Case, policy: Policy) -> Decision | None:
+    """Why a session may not be touched now, by `protect`; a live one never may."""
+    if "pinned" in policy.protect.never and "pinned" in case.facts.tags:
+        return case.keep("pinned")
+    kind, words = case.facts.trouble()
+    return case.keep(words) if kind == "live" or kind in policy.protect.never else None
+
+
+def _retained(case: _Case, rules: Iterable[Rule]) -> Decision | None:
+    """The longest retention that has not passed; one of unknown age is kept by any."""
+    periods = [(r.retain_for, r.name) for r in rules if r.retain_for is not None]
+    longest, name = max(periods, default=(timedelta(0), ""))
+    if name and (case.age is None or case.age < longest):
+        return case.keep(f"retained for {days(longest)}", name)
+    return None
+
+
+def _young(case: _Case, rules: Iterable[Rule]) -> Decision:
+    """Nothing is due: which rule will be next, or that there is none."""
+    if kept := _retained(case, rules):
+        return kept
+    coming = [rule for rule in rules if rule.expire_after not in (None, FOREVER)]
+    if not coming:
+        return case.keep("no rule is for it")
+    rule = min(coming, key=_end)
+    return case.keep(f"newer than {days(_end(rule))}", rule.name)
+
+
+def _end(rule: Rule) -> timedelta:
+    return rule.expire_after or FOREVER
+
+
+def _cap(
+    cap: Cap,
+    cases: Sequence[_Case],
+    decisions: list[Decision],
+    policy: Policy,
+    holds: tuple[Hold, ...],
+    now: datetime,
+    newest: frozenset[str],
+) -> None:
+    """Remove sessions, oldest or largest first, until what matches a cap fits below it."""
+    found = [
+        at
+        for at, case in enumerate(cases)
+        if case.facts.known and not decisions[at].removes and match(cap.match, case.facts)
+    ]
+    excess = sum(cases[at].facts.size for at in found) - cap.max_bytes
+    # One of unknown age is kept.
+    aged = [(cases[at].age or timedelta(0), at) for at in found if cases[at].age is not None]
+    if cap.order == "largest":
+        aged.sort(key=lambda one: cases[one[1]].facts.size, reverse=True)
+    else:
+        aged.sort(key=lambda one: one[0], reverse=True)
+    for _, at in aged:
+        if excess <= 0:
+            break
+        case = cases[at]
+        rules = [rule for rule in policy.rules if match(rule.match, case.facts)]
+        if held(case.facts, holds, now) or case.facts.path in newest or _retained(case, rules):
+            continue
+        if kept := _protected(case, policy):
+            decisions[at] = kept
+            continue
+        reason = f"more than {cap.max_bytes:,} bytes in all"
+        decisions[at] = Decision(cap.action, reason, cap.name, case.age)
+        excess -= case.facts.size
+
+
+def _keep_bases(sessions: Sequence[Facts], decisions: list[Decision]) -> None:
+    """Keep what a session that stays, or may come back, reads its beginning from."""
+    places = defaultdict[str, list[int]](list)
+    for at, facts in enumerate(sessions):
+        places[facts.session].append(at)
+    # A base that is kept may have a base in turn.
+    left = [at for at, facts in enumerate(sessions) if facts.base]
+    while left:
+        child = left.pop()
+        after = decisions[child]
+        for at in places.get(sessions[child].base, ()):
+            before = decisions[at]
+            if before.removes and _strength(before) > _strength(after):
+                reason = f"the fork {sessions[child].session} reads its beginning from it"
+                decisions[at] = before.kept(reason)
+                if sessions[at].base:
+                    left.append(at)
+
+
+def _strength(decision: Decision) -> int:
+    return ACTIONS.index(decision.action) if decision.removes else -1

@@ -1,0 +1,157 @@
+"""A session with all that belongs to it, as far as a policy asks, and its pieces on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sesstool.errors import SesstoolError
+from sesstool.formats.base import Format
+from sesstool.records.heal import decode_any
+from sesstool.records.lines import lines
+from sesstool.records.live import find_writer
+from sesstool.records.opening import open_source
+from sesstool.records.source import SEALED, plain_path
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
+
+Contains = Callable[[Path], frozenset[str]]
+"""The codes of the redaction rules that find something in a session."""
+
+
+class Piece(NamedTuple):
+    """One file of a group, and what it was when it was looked at; `mtime` is in nanoseconds."""
+
+    path: Path
+    device: int
+    inode: int
+    size: int
+    mtime: int
+    names: int = 1
+
+    @classmethod
+    def of(cls, path: Path, now: os.stat_result) -> Piece:
+        """The piece that a stat result shows."""
+        return cls(path, now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_nlink)
+
+    def unchanged(self) -> bool:
+        """Whether the file is still there, and as it was."""
+        try:
+            return Piece.of(self.path, self.path.lstat())[:5] == self[:5]
+        except OSError:
+            return False
+
+
+@dataclass(slots=True)
+class Group:
+    """See `decide.Facts`. `pieces` begins with the session itself.
+
+    `agent` is the format's name, "" where it is not known; `untouched` says then why nothing is
+    ever done to it. `blind` says why no time is known. `links` are symbolic links among its files,
+    which stay. `records` counts those of the session, -1 where they were not counted.
+    """
+
+    form: Format | None
+    pieces: tuple[Piece, ...]
+    session: str = ""
+    untouched: str = ""
+    blind: str = "no record tells a time"
+    created: datetime | None = None
+    recorded: datetime | None = None
+    cwd: str = ""
+    tags: frozenset[str] = frozenset()
+    models: frozenset[str] = frozenset()
+    family: str = ""
+    base: str = ""
+    links: tuple[Path, ...] = ()
+    asked: bool = True
+    records: int = -1
+    keys: Keys | None = None
+    codes: Contains | None = None
+    _trouble: tuple[str, str] | None = field(default=None, repr=False)
+    _codes: frozenset[str] | None = field(default=None, repr=False)
+
+    @property
+    def file(self) -> Path:
+        """The session's own file."""
+        return self.pieces[0].path
+
+    @property
+    def path(self) -> str:
+        """The same as text, as policies match it."""
+        return str(self.file)
+
+    @property
+    def agent(self) -> str:
+        """The name of the format."""
+        return self.form.name if self.form else ""
+
+    @property
+    def project(self) -> str:
+        """The name of the folder that the agent worked in, else of that which holds the session."""
+        return os.path.basename(self.cwd.rstrip("/")) or self.file.parent.name  # noqa: PTH119 - any system's path
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the session is."""
+        return self.file.suffix == SEALED
+
+    @property
+    def size(self) -> int:
+        """The bytes of all its files."""
+        return sum(piece.size for piece in self.pieces)
+
+    @property
+    def modified(self) -> datetime:
+        """The newest time of its files."""
+        return datetime.fromtimestamp(max(piece.mtime for piece in self.pieces) / 1e9, UTC)
+
+    def contains(self, code: str) -> bool:
+        """Whether a redaction rule whose code begins so finds something in the session."""
+        if self._codes is None:
+            self._codes = self.codes(self.file) if self.codes else frozenset()
+        return any(found.startswith(code) for found in self._codes)
+
+    def trouble(self) -> tuple[str, str]:
+        """See `decide.Facts.trouble`. Counts the records on the way."""
+        if self._trouble is None:
+            self._trouble = self.writer() or self._damage()
+        return self._trouble
+
+    def writer(self) -> tuple[str, str] | None:
+        """The trouble that somebody writes to the session, if somebody does."""
+        for piece in self.pieces:
+            if ".jsonl" in piece.path.suffixes:
+                try:
+                    found = find_writer(piece.path, recent_seconds=None)
+                except SesstoolError:
+                    continue  # it is gone, or cannot be read: its reading tells
+                if found:
+                    return "live", f"in use: {found.description}"
+        said = self.form.writer(plain_path(self.file)) if self.form else None
+        return ("live", f"in use: {said}") if said else None
+
+    def _damage(self) -> tuple[str, str]:
+        """Whether all lines of the session are whole records."""
+        try:
+            with open_source(self.file, self.keys) as source:
+                count = 0
+                for number, _, line, _ in lines(source):
+                    if not line or line.isspace():
+                        continue
+                    try:
+                        sound = isinstance(decode_any(line), dict)
+                    except ValueError:
+                        sound = False
+                    if not sound:
+                        return "damaged", f"damaged: line {number} is no whole record"
+                    count += 1
+                self.records = count
+        except SesstoolError as error:
+            return "unreadable", f"unreadable: {error.message}"
+        return "", ""

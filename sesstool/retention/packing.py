@@ -1,0 +1,64 @@
+"""Archived files: compressed, and encrypted where there are recipients."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from sesstool.encryption.age import Sealer, decrypt
+from sesstool.encryption.header import Recipient
+from sesstool.errors import AuthError, InputError, WriteError
+from sesstool.records.packed import compress
+from sesstool.records.source import Fingerprint
+from sesstool.records.undo import open_raw
+from sesstool.records.write import create
+
+Unpack = Callable[[Path], Iterator[bytes]]
+"""Gives the bytes that a file was packed of. Raises InputError and AuthError."""
+
+
+def pack(path: Path, target: Path, before: Fingerprint, recipients: Sequence[Recipient]) -> None:
+    """Write a file, packed, to a new one, and read it back. Raises InputError and WriteError."""
+    sealer = Sealer(recipients) if recipients else None
+    with open_raw(path) as source:
+        small = compress(source.chunks(), "gz")
+        create(target, sealer.seal(small) if sealer else small)
+    sha256 = hashlib.sha256()
+    try:
+        with open_raw(target) as made:
+            whole = decrypt(made.chunks(), [sealer.identity]) if sealer else made.chunks()
+            for chunk in _larger(whole, target):
+                sha256.update(chunk)
+    except (AuthError, InputError):
+        sha256 = hashlib.sha256()
+    if sha256.hexdigest() != before.sha256:
+        raise WriteError(
+            f"what was archived of {path} does not read back the same; it is as before",
+            hint="see whether the memory and the disk are sound",
+        )
+
+
+def unzip(path: Path) -> Iterator[bytes]:
+    """The bytes of a file that was only compressed. Raises InputError."""
+    with open_raw(path) as source:
+        yield from _larger(source.chunks(), path)
+
+
+def _larger(chunks: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        for chunk in chunks:
+            yield inflate.decompress(chunk)
+    except zlib.error as error:
+        raise InputError(
+            f"{path} is damaged: it cannot be decompressed", hint="take it from a backup"
+        ) from error
+    if not inflate.eof:
+        raise InputError(f"{path} is cut off", hint="take it from a backup")
+
+
+def opened(unseal: Callable[[Path], Iterator[bytes]]) -> Unpack:
+    """What unpacks encrypted files, of what decrypts them."""
+    return lambda path: _larger(unseal(path), path)

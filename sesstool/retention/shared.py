@@ -1,0 +1,104 @@
+"""The entry of one session in an index that several share: taken out, and put in again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from sesstool.errors import InputError, WriteError
+from sesstool.records.heal import decode
+from sesstool.records.jsonspan import locate, without
+from sesstool.records.source import fingerprint, plain_path
+from sesstool.records.undo import open_raw
+from sesstool.records.write import create, replace, unchanged
+from sesstool.retention.groups import Group
+
+
+class Cut(NamedTuple):
+    """An item of a list in a JSON file that is to go, and what the file is without it.
+
+    `pointer` names the list, `index` the item in it; [start, end) are the bytes that go, one comma
+    among them. `before` and `after` are SHA-256. The bytes themselves are kept as `name`.
+    """
+
+    path: Path
+    name: str
+    pointer: str
+    index: int
+    start: int
+    end: int
+    before: str
+    after: str
+
+
+def cuts(group: Group) -> Iterator[Cut]:
+    """What stands of a session in the indexes that its agent shares among several.
+
+    One that cannot be read stays as it is.
+    """
+    if group.form is None:
+        return
+    for path, pointer, index in group.form.indexed(plain_path(group.file)):
+        data = _read(path)
+        member = locate(data, f"{pointer}/{index}")
+        if member is None:
+            continue
+        start, end = without(data, member)
+        after = data[:start] + data[end:]
+        yield Cut(path, "index", pointer, index, start, end, _sha256(data), _sha256(after))
+
+
+def take_out(cut: Cut, kept: Path) -> None:
+    """Take an entry out of its index, and keep it in a file. Raises WriteError, InputError."""
+    before = fingerprint(cut.path)
+    if before.sha256 != cut.before:
+        raise WriteError(f"{cut.path} has changed since it was looked at", hint="run it again")
+    data = _read(cut.path)
+    create(kept, [data[cut.start : cut.end]])
+    _put(cut.path, data[: cut.start] + data[cut.end :])
+
+
+def put_in(cut: Cut, kept: Path) -> None:
+    """Put an entry into its index again, where that is there and does not have it.
+
+    The index is then as it was, byte for byte, if nobody changed it since. Raises WriteError.
+    """
+    try:
+        data = _read(cut.path)
+        entry = _read(kept)
+    except InputError:
+        return  # the agent has no such index any more, or nothing was taken out of it
+    if _sha256(data) == cut.after:
+        _put(cut.path, data[: cut.start] + entry + data[cut.start :])
+    elif _sha256(data) != cut.before and (new := _with(data, entry.strip(b", \t\r\n"), cut)):
+        _put(cut.path, new)
+
+
+def _with(data: bytes, entry: bytes, cut: Cut) -> bytes | None:
+    """An index that was changed, with the entry in it; None where it has it, or is no index."""
+    whole = locate(data, cut.pointer)
+    if whole is None or entry in data:
+        return None
+    at = locate(data, f"{cut.pointer}/{cut.index}")
+    if at is not None:
+        return data[: at.start] + entry + b"," + data[at.start :]
+    last = data[: whole.end - 1].rstrip()
+    comma = b"" if last.endswith(b"[") else b","
+    return last + comma + entry + data[whole.end - 1 :]
+
+
+def _read(path: Path) -> bytes:
+    with open_raw(path) as source:
+        return source.read(0, source.size)
+
+
+def _put(path: Path, data: bytes) -> None:
+    now = fingerprint(path)
+    decode(data)  # a mistake here must not reach the disk
+    replace(path, [data], mode=now.mode, mtime=now.mtime, expect=unchanged(path, now))
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

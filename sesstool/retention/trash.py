@@ -1,0 +1,551 @@
+"""What retention took away: each group in a folder of its own, until it comes back or is gone.
+
+An entry is a folder `<state>/trash/<id>/` with `manifest.json`, which is its journal too, and the
+files as `files/<number>`, or in another folder that the manifest names. A group is there under both
+names before the first file leaves its place, and its lines in the audit log decide: an entry that
+has none was never made, and `settle` puts its files back; one that has them is brought to its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sesstool.audit import log
+from sesstool.audit.tombstones import Tombstone, bury, buried
+from sesstool.encryption.header import Recipient
+from sesstool.errors import InputError, StalePlanError, UsageError, WriteError
+from sesstool.records import undo
+from sesstool.records.guard import locked, uninterrupted
+from sesstool.records.source import Fingerprint, fingerprint, unreadable
+from sesstool.records.write import (
+    cannot_write,
+    create,
+    make_folder,
+    real_path,
+    remove,
+    sweep,
+    sync_folder,
+    unchanged,
+)
+from sesstool.retention import packing, shared
+from sesstool.retention.groups import Group, Piece
+from sesstool.retention.shared import Cut
+
+_MANIFEST = "manifest.json"
+_FILES = "files"
+_LIST = "sesstool trash list shows what is there"
+
+
+class Stage(StrEnum):
+    """How far an entry got."""
+
+    MOVING = "moving"
+    HELD = "held"
+    RESTORING = "restoring"
+    PURGING = "purging"
+
+
+class Item(NamedTuple):
+    """One file: where it was, what it is called here, and what it was."""
+
+    path: Path
+    name: str
+    before: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be done with a group, and by which rule.
+
+    `action` is "archive", "trash" or "delete"; `until` the time from which on the entry may be
+    deleted for good, "" for never. `folder` is where an archive's files go, None for beside the
+    manifest; `recipients` whom they are encrypted for, nobody where they are only compressed.
+    """
+
+    action: str
+    rule: str
+    reason: str
+    until: str = ""
+    folder: Path | None = None
+    recipients: tuple[Recipient, ...] = ()
+    tombstone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A group that was taken away. It has the facts that a policy matches; see `matching.Facts`.
+
+    `packed` is "", "gz" or "gz.age"; `files` the folder with the files. `records` is -1 where they
+    were not counted; times are ISO 8601.
+    """
+
+    folder: Path
+    stage: Stage
+    action: str
+    made: str
+    until: str
+    rule: str
+    reason: str
+    tombstone: bool
+    agent: str
+    session: str
+    cwd: str
+    project: str
+    created: str
+    recorded: str
+    records: int
+    tags: frozenset[str]
+    models: frozenset[str]
+    packed: str
+    files: Path
+    items: tuple[Item, ...]
+    cuts: tuple[Cut, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """8 hexadecimal digits that name the entry."""
+        return self.folder.name
+
+    @property
+    def path(self) -> str:
+        """Where the session was."""
+        return str(self.items[0].path)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the files had."""
+        return sum(item.before.size for item in self.items)
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the session was encrypted where it was."""
+        return self.path.endswith(".age")
+
+    def contains(self, code: str) -> bool:  # noqa: ARG002 - as the facts of a group have it
+        """See `matching.Facts`; nothing is looked for in what was taken away."""
+        return False
+
+    def due(self, now: datetime) -> bool:
+        """Whether its grace is over."""
+        return bool(self.until) and datetime.fromisoformat(self.until) <= now
+
+    def where(self, item: Item) -> Path:
+        """The file here."""
+        return self.files / item.name
+
+
+class Settled(NamedTuple):
+    """An entry that was broken off, and how it ended: "put back", "taken away", "deleted"."""
+
+    entry: Entry
+    end: str
+
+
+@contextmanager
+def one_run(state: Path) -> Iterator[None]:
+    """Keep other runs from the entries. Raises WriteError."""
+    with locked(state, state / "trash"):
+        yield
+
+
+def entries(state: Path) -> list[Entry]:
+    """All entries, oldest first; `damaged` tells of others."""
+    found = [entry for folder in _folders(state) if (entry := _load(folder))]
+    return sorted(found, key=lambda entry: (entry.made, entry.id))
+
+
+def damaged(state: Path) -> list[Path]:
+    """The folders whose manifest cannot be read. Nothing touches them."""
+    return [folder for folder in _folders(state) if _load(folder) is None]
+
+
+def find(state: Path, name: str) -> Entry:
+    """The entry with this id, or session id, or a unique beginning. Raises UsageError."""
+    found = [e for e in entries(state) if e.id.startswith(name) or e.session.startswith(name)]
+    if not name or not found:
+        raise UsageError(f"nothing in the trash is called {name or 'so'}", hint=_LIST)
+    if len(found) > 1:
+        raise UsageError(f"{name} names {len(found)} entries of the trash", hint=_LIST)
+    return found[0]
+
+
+def take(state: Path, group: Group, order: Order, now: datetime) -> Entry:
+    """Take a group away, whole or not at all. The caller has `one_run`.
+
+    Raises LiveSessionError, StalePlanError, InputError and WriteError; then all files are where
+    they were. A signal to stop waits until the group is through.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(locked(state, real_path(group.file)))
+        items = [
+            Item(piece.path, str(at), _still(piece)) for at, piece in enumerate(group.pieces)
+        ]
+        log.ready(state)
+        entry = _begun(state, group, order, items, now)
+        stack.enter_context(uninterrupted())
+        try:
+            _gather(entry, order)
+            for item in items:
+                sweep(item.path)
+                remove(item.path, unchanged(item.path, item.before))
+            for cut in entry.cuts:
+                shared.take_out(cut, entry.files / cut.name)
+            _log(entry, entry.action)
+        except BaseException:
+            with suppress(InputError, WriteError):  # the next run does what this one cannot
+                _put_back(entry)
+            raise
+        _clear_folders(entry)
+        entry = _staged(entry, Stage.HELD)
+        if order.recipients:
+            _forget(entry)  # undo holds plain text
+    return purge(state, entry) if order.action == "delete" else entry
+
+
+def restore(state: Path, entry: Entry, identities: packing.Unpack = packing.unzip) -> None:
+    """Put all files of an entry back where they were. The caller has `one_run`.
+
+    Raises InputError and WriteError, also where something else has come to the place of one; then
+    the entry is as before.
+    """
+    for item in entry.items:
+        if os.path.lexists(item.path) and not _is(item.path, item.before):
+            raise WriteError(
+                f"cannot restore {item.path}: another file is there",
+                hint="see what it holds, and move it away",
+            )
+    log.ready(state)
+    with uninterrupted():
+        _restored(_staged(entry, Stage.RESTORING), identities)
+
+
+def purge(state: Path, entry: Entry) -> Entry:
+    """Delete an entry for good, with what undo keeps of its files. The caller has `one_run`.
+
+    Raises WriteError; `settle` then goes on with it.
+    """
+    entry = _staged(entry, Stage.PURGING)
+    if entry.tombstone and not buried(state, entry.id):
+        bury(state, _tombstone(entry))
+    _forget(entry)
+    for item in entry.items:
+        _unlink(entry.where(item))
+    if not any(line.get("action") == _gone(entry) for line in log.entries_of(state, entry.id)):
+        _log(entry, _gone(entry))
+    _drop(entry)
+    return entry
+
+
+def settle(state: Path) -> list[Settled]:
+    """Bring to an end what was broken off, or put it back. The caller has `one_run`.
+
+    Raises InputError and WriteError.
+    """
+    done = []
+    for folder in _unborn(state):
+        shutil.rmtree(folder, ignore_errors=True)  # nothing was moved before it had its name
+    for entry in entries(state):
+        told = {line.get("action") for line in log.entries_of(state, entry.id)}
+        if entry.stage is Stage.MOVING and entry.action not in told:
+            done.append(Settled(entry, _put_back(entry)))
+        elif entry.stage is Stage.MOVING:
+            _clear_folders(entry)
+            entry = _staged(entry, Stage.HELD)
+            if entry.action != "delete":
+                done.append(Settled(entry, "taken away"))
+        elif entry.stage is Stage.RESTORING:
+            if "restore" in told:
+                _drop(entry)
+            elif entry.packed.endswith(".age"):
+                _staged(entry, Stage.HELD)  # what was put back stays, and a key is needed again
+                continue
+            else:
+                _restored(entry, packing.unzip)
+            done.append(Settled(entry, "put back"))
+        if entry.stage is Stage.PURGING or (
+            entry.stage is Stage.HELD and entry.action == "delete"
+        ):
+            purge(state, entry)
+            done.append(Settled(entry, "deleted"))
+    return done
+
+
+def _still(piece: Piece) -> Fingerprint:
+    """What a file is, if it is what it was when the run was planned. Raises StalePlanError."""
+    now = fingerprint(piece.path)
+    if (now.device, now.inode, now.size, now.mtime) != piece[1:5]:
+        raise StalePlanError(f"{piece.path} has changed since it was looked at", hint="run it again")
+    return now
+
+
+def _begun(
+    state: Path, group: Group, order: Order, items: Sequence[Item], now: datetime
+) -> Entry:
+    """The entry, on disk, and still without a file. Raises WriteError."""
+    folder = state / "trash" / _new_name(state)
+    files = (order.folder / folder.name) if order.folder else folder / _FILES
+    packed = "" if order.action != "archive" else "gz.age" if order.recipients else "gz"
+    entry = Entry(
+        folder,
+        Stage.MOVING,
+        order.action,
+        now.isoformat(),
+        order.until,
+        order.rule,
+        order.reason,
+        order.tombstone,
+        group.agent,
+        group.session,
+        group.cwd,
+        group.project,
+        group.created.isoformat() if group.created else "",
+        group.recorded.isoformat() if group.recorded else "",
+        group.records,
+        group.tags,
+        group.models,
+        packed,
+        files,
+        tuple(items),
+        tuple(shared.cuts(group)),
+    )
+    unborn = folder.with_name(f".{folder.name}")
+    try:
+        make_folder(unborn)
+        _save(replace(entry, folder=unborn))
+        unborn.rename(folder)
+        sync_folder(folder.parent)
+        make_folder(files)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    return entry
+
+
+def _gather(entry: Entry, order: Order) -> None:
+    """Have all files of a group here as well, and on disk. Raises WriteError and InputError."""
+    for item in entry.items:
+        target = entry.where(item)
+        if entry.packed:
+            packing.pack(item.path, target, item.before, order.recipients)
+        else:
+            _second(item.path, target, item.before)
+    try:
+        sync_folder(entry.files)
+    except OSError as error:
+        raise cannot_write(entry.files, error) from error
+
+
+def _second(path: Path, target: Path, before: Fingerprint) -> None:
+    """Give a file a second name, or where that cannot be make a copy, which has mode and time."""
+    try:
+        os.link(path, target, follow_symlinks=False)
+    except OSError:
+        with undo.open_raw(path) as source:
+            create(target, source.chunks(), mode=before.mode, mtime=before.mtime)
+        if fingerprint(target).sha256 != before.sha256:
+            target.unlink()
+            raise WriteError(
+                f"the copy of {path} is not what it was", hint="see whether the disk is sound"
+            ) from None
+
+
+def _put_back(entry: Entry) -> str:
+    """Undo what was done of a `take`. Where something else came, the entry stays, and is logged."""
+    stays = False
+    for item in entry.items:
+        here = entry.where(item)
+        sweep(item.path)
+        if not os.path.lexists(item.path):
+            _back(entry, item, packing.unzip)
+        elif not _is(item.path, item.before) and here.exists():
+            stays = True
+    for cut in entry.cuts:
+        shared.put_in(cut, entry.files / cut.name)
+    if stays:
+        _log(entry, entry.action)
+        _staged(entry, Stage.HELD)
+        return "kept in the trash: another file has come to its place"
+    _drop(entry)
+    return "put back"
+
+
+def _restored(entry: Entry, unpack: packing.Unpack) -> None:
+    for item in entry.items:
+        if not os.path.lexists(item.path):
+            _back(entry, item, unpack)
+    for cut in entry.cuts:
+        shared.put_in(cut, entry.files / cut.name)
+    _log(entry, "restore")
+    _drop(entry)
+
+
+def _back(entry: Entry, item: Item, unpack: packing.Unpack) -> None:
+    """Put one file back in its place, as it was. Raises InputError and WriteError."""
+    here, before = entry.where(item), item.before
+    try:
+        make_folder(item.path.parent)
+        if entry.packed:
+            create(item.path, unpack(here), mode=before.mode, mtime=before.mtime)
+        else:
+            _second(here, item.path, before)
+        sync_folder(item.path.parent)
+    except OSError as error:
+        raise cannot_write(item.path, error) from error
+    if fingerprint(item.path).sha256 != before.sha256:
+        item.path.unlink()
+        raise InputError(
+            f"{here} is not what was put there: {item.path} is not restored",
+            hint="take it from a backup; the entry stays as it is",
+        )
+
+
+def _is(path: Path, before: Fingerprint) -> bool:
+    """Whether a file holds what another did."""
+    try:
+        return path.stat().st_size == before.size and fingerprint(path).sha256 == before.sha256
+    except (OSError, InputError):
+        return False
+
+
+def _clear_folders(entry: Entry) -> None:
+    """Remove the folders of the session alone that are empty now."""
+    if not entry.session:
+        return
+    for item in entry.items:
+        for folder in item.path.parents:
+            if not any(entry.session in part for part in folder.parts):
+                break
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+
+
+def _forget(entry: Entry) -> None:
+    for item in entry.items:
+        undo.forget(entry.folder.parent.parent, real_path(item.path), item.before.sha256)
+
+
+def _log(entry: Entry, action: str) -> None:
+    """Add a line for each file. Raises WriteError."""
+    state = entry.folder.parent.parent
+    back = action == "restore"
+    lines = [
+        log.Change(
+            action,
+            str(item.path),
+            "" if back else item.before.sha256,
+            item.before.sha256 if back else "",
+            entry=entry.id,
+            reason=entry.rule,
+        )
+        for item in entry.items
+    ]
+    log.append(state, *lines)
+
+
+def _gone(entry: Entry) -> str:
+    """The word of the log for what is gone for good."""
+    return "purge"
+
+
+def _tombstone(entry: Entry) -> Tombstone:
+    return Tombstone(
+        session=entry.session,
+        agent=entry.agent,
+        rule=entry.rule,
+        action=entry.action,
+        entry=entry.id,
+        created=entry.created,
+        last=entry.recorded,
+        files=len(entry.items),
+        bytes=entry.size,
+        records=entry.records,
+        hashes=tuple(item.before.sha256 for item in entry.items),
+    )
+
+
+def _unlink(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def _drop(entry: Entry) -> None:
+    """Remove an entry: at once out of the list, however far the removal gets. Raises WriteError."""
+    unborn = entry.folder.with_name(f".{entry.id}")
+    try:
+        if entry.files.parent != entry.folder and entry.files.exists():
+            shutil.rmtree(entry.files)
+            sync_folder(entry.files.parent)
+        entry.folder.rename(unborn)
+        sync_folder(unborn.parent)
+        shutil.rmtree(unborn)
+    except OSError as error:
+        raise cannot_write(entry.folder, error) from error
+
+
+def _staged(entry: Entry, stage: Stage) -> Entry:
+    entry = replace(entry, stage=stage)
+    _save(entry)
+    return entry
+
+
+def _save(entry: Entry) -> None:
+    value = {name: value for name, value in asdict(entry).items() if name != "folder"}
+    value |= {
+        "version": 1,
+        "files": str(entry.files),
+        "tags": sorted(entry.tags),
+        "models": sorted(entry.models),
+        "items": [[str(item.path), item.name, asdict(item.before)] for item in entry.items],
+        "cuts": [[str(cut.path), *cut[1:]] for cut in entry.cuts],
+    }
+    create(entry.folder / _MANIFEST, [json.dumps(value).encode()], force=True)
+
+
+def _load(folder: Path) -> Entry | None:
+    """The entry in a folder; None where it cannot be read."""
+    try:
+        value: dict[str, Any] = json.loads((folder / _MANIFEST).read_bytes())
+        if value.pop("version") != 1:
+            return None
+        return Entry(
+            **value
+            | {
+                "folder": folder,
+                "stage": Stage(value["stage"]),
+                "files": Path(value["files"]),
+                "tags": frozenset(value["tags"]),
+                "models": frozenset(value["models"]),
+                "items": tuple(
+                    Item(Path(path), name, Fingerprint(**before))
+                    for path, name, before in value["items"]
+                ),
+                "cuts": tuple(Cut(Path(cut[0]), *cut[1:]) for cut in value["cuts"]),
+            }
+        )
+    except (OSError, ValueError, TypeError, LookupError):
+        return None
+
+
+def _folders(state: Path) -> Iterable[Path]:
+    return [f for f in (state / "trash").glob("*") if not f.name.startswith(".")]
+
+
+def _unborn(state: Path) -> Iterable[Path]:
+    return (state / "trash").glob(".*")
+
+
+def _new_name(state: Path) -> str:
+    while (state / "trash" / (name := secrets.token_hex(4))).exists():
+        pass
+    return name
