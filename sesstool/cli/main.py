@@ -36,6 +36,8 @@ COMMANDS = {
     "rekey": ("sesstool.cli.rekey:command", "Encrypt for other recipients."),
     "keygen": ("sesstool.cli.keygen:command", "Make a key to encrypt for."),
     "hold": ("sesstool.cli.hold:command", "Keep sessions from every deletion."),
+    "prune": ("sesstool.cli.prune:command", "Do what a retention policy says; previews."),
+    "trash": ("sesstool.cli.trash:command", "Give back, or delete, what prune took away."),
     "show": ("sesstool.cli.show:command", "Print a session as plain text."),
     "rule": ("sesstool.cli.rule:command", "Explain a rule."),
     "schema": ("sesstool.cli.schema:command", "Print a JSON Schema."),

@@ -321,6 +321,13 @@ class Format(ABC):
         """The indexes and caches that the agent has drawn from this file."""
         return ()
 
+    def indexed(self, path: Path) -> Iterable[tuple[Path, str, int]]:
+        """The JSON files that list this session among others, and where in them.
+
+        That is the JSON pointer of the list, and the index of the session's item in it.
+        """
+        return ()
+
     def others(self, path: Path) -> Iterable[SideFile]:
         """The agent's text files that repeat what this and other sessions hold, or folders of such.
 

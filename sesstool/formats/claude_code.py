@@ -263,6 +263,17 @@ class ClaudeCode(Format):
             fate = "versions before 2.1.30 list the session as it was until they write to it"
             yield SideFile(index, f"{fate}; newer ones do not read it")
 
+    def indexed(self, path: Path) -> Iterable[tuple[Path, str, int]]:
+        """See `Format.indexed`."""
+        index = path.parent / "sessions-index.json"
+        try:
+            rows = blocks(mapping(json.loads(index.read_bytes())).get("entries"))
+        except (OSError, ValueError, RecursionError):
+            return
+        for number, row in enumerate(rows):
+            if mapping(row).get("sessionId") == self.session_id(path) != "":
+                yield index, "/entries", number
+
     def others(self, path: Path) -> Iterable[SideFile]:
         """See `Format.others`."""
         home = self.home(path) or _like_home(path)

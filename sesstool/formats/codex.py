@@ -177,7 +177,7 @@ class Codex(Format):
         parent = text(payload.get("parent_thread_id"))
         return Origin(parent, "subagent") if parent else None
 
-    def owner(self, values: Sequence[dict[str, Any]], path: Path) -> str:  # noqa: ARG002 - as all formats have it
+    def owner(self, values: Sequence[dict[str, Any]], path: Path) -> str:
         """See `Format.owner`: a subagent has a rollout of its own."""
         origins = (self.origin(value) for value in values if value.get("type") == "session_meta")
         origin = next(origins, None)

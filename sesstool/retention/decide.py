@@ -25,20 +25,35 @@ _ERASE = "it is erased by request"
 
 
 class Facts(Matched, Protocol):
-    """What is known of a session and all that belongs to it; times are in UTC.
+    """What is known of a session and all that belongs to it; times are in UTC."""
 
-    `created` and `recorded` are the times of its first and newest record, None where no record
-    tells one; `modified` is the newest time of its files. `family` is what all its copies have
-    in common, "" where there is none; `base` the id of the session whose file it reads its
-    beginning from, or "". `known` says that its format is known.
-    """
+    @property
+    def untouched(self) -> str:
+        """Why nothing is ever done to it, "" where its format is known."""
 
-    known: bool
-    created: datetime | None
-    recorded: datetime | None
-    modified: datetime
-    family: str
-    base: str
+    @property
+    def blind(self) -> str:
+        """Why no record tells a time."""
+
+    @property
+    def created(self) -> datetime | None:
+        """The time of its first record, None where none tells one."""
+
+    @property
+    def recorded(self) -> datetime | None:
+        """The time of its newest record."""
+
+    @property
+    def modified(self) -> datetime:
+        """The newest time of its files."""
+
+    @property
+    def family(self) -> str:
+        """What all its copies have in common, "" where it has none."""
+
+    @property
+    def base(self) -> str:
+        """The id of the session whose file it reads its beginning from, or ""."""
 
     def trouble(self) -> tuple[str, str]:
         """Why it must stay as it is: "live", "damaged", "unreadable" or "", and in words.
@@ -107,8 +122,30 @@ def decide(
     ]
     for cap in policy.caps:
         _cap(cap, cases, decisions, policy, holds, now, newest)
-    _keep_bases(sessions, decisions)
+    keep_bases(sessions, decisions)
     return decisions
+
+
+def keep_bases(sessions: Sequence[Facts], decisions: list[Decision]) -> None:
+    """Keep what a session that stays, or may come back, reads its beginning from.
+
+    `decisions` are changed in their place.
+    """
+    places = defaultdict[str, list[int]](list)
+    for at, facts in enumerate(sessions):
+        places[facts.session].append(at)
+    # A base that is kept may have a base in turn.
+    left = [at for at, facts in enumerate(sessions) if facts.base]
+    while left:
+        child = left.pop()
+        after = decisions[child]
+        for at in places.get(sessions[child].base, ()):
+            before = decisions[at]
+            if before.removes and _strength(before) > _strength(after):
+                reason = f"the fork {sessions[child].session} reads its beginning from it"
+                decisions[at] = before.kept(reason)
+                if sessions[at].base:
+                    left.append(at)
 
 
 def check_clock(now: datetime, last_run: datetime | None, newest: datetime | None) -> None:
@@ -147,7 +184,11 @@ def held(facts: Matched, holds: Iterable[Hold], now: datetime) -> Hold | None:
     """The hold that a session is under, if it is."""
     for hold in holds:
         began = hold.since is None or hold.since <= now
-        if began and (hold.until is None or now < hold.until) and match(hold.match, facts):
+        if (
+            began
+            and (hold.until is None or now < hold.until)
+            and match(hold.match, facts, doubt=True)
+        ):
             return hold
     return None
 
@@ -168,9 +209,8 @@ def _cases(sessions: Sequence[Facts], policy: Policy, now: datetime) -> list[_Ca
             if facts.family and time is not None:
                 youngest[facts.family] = max(time, youngest.get(facts.family, time))
     cases = []
-    for facts, (time, unknown) in zip(sessions, active, strict=True):
-        if time is not None:
-            time = youngest.get(facts.family, time)
+    for facts, (own, unknown) in zip(sessions, active, strict=True):
+        time = own if own is None else youngest.get(facts.family, own)
         age = None if time is None else max(now - time, timedelta(0))
         cases.append(_Case(facts, time, age, unknown))
     return cases
@@ -179,7 +219,7 @@ def _cases(sessions: Sequence[Facts], policy: Policy, now: datetime) -> list[_Ca
 def _active(facts: Facts, policy: Policy, now: datetime) -> tuple[datetime | None, str]:
     """When a session's age begins; else None, and why that is not known."""
     if facts.recorded is None:
-        return None, "no record tells a time"
+        return None, facts.blind
     latest = max(facts.recorded, facts.modified)
     if latest > now + policy.defaults.clock_tolerance:
         return None, f"its time is yet to come ({latest:%Y-%m-%d})"
@@ -192,8 +232,8 @@ def _newest(cases: Iterable[_Case], policy: Policy) -> frozenset[str]:
     """The paths of the newest sessions of each project, as many as the policy protects."""
     projects = defaultdict[tuple[str, str], list[_Case]](list)
     for case in cases:
-        if case.facts.known:
-            projects[case.facts.agent, case.facts.project].append(case)
+        if not case.facts.untouched:
+            projects[case.facts.agent, case.facts.cwd or case.facts.project].append(case)
     oldest = datetime.min.replace(tzinfo=UTC)
     found: list[str] = []
     for some in projects.values():
@@ -207,8 +247,8 @@ def _decided(
     case: _Case, policy: Policy, holds: tuple[Hold, ...], now: datetime, newest: frozenset[str]
 ) -> Decision:
     facts = case.facts
-    if not facts.known:
-        return Decision("skip", "format unknown: never touched")
+    if facts.untouched:
+        return Decision("skip", facts.untouched)
     if hold := held(facts, holds, now):
         return case.keep(_of_hold(hold), hold.name)
     if case.age is None:
@@ -216,8 +256,8 @@ def _decided(
     rules = [rule for rule in policy.rules if match(rule.match, facts)]
     due = [r for r in rules if r.expire_after not in (None, FOREVER) and case.age >= _end(r)]
     if not due:
-        return _young(case, rules)
-    if kept := _protected(case, policy) or _retained(case, rules):
+        return _young(case, policy, rules)
+    if kept := _protected(case, policy) or _retained(case, policy):
         return kept
     whole = [rule for rule in due if rule.action != REDACT]
     if whole and facts.path not in newest:
@@ -237,20 +277,18 @@ def _expired(case: _Case, due: Sequence[Rule]) -> Decision:
     reason = f"older than {days(_end(first))}"
     if strongest.action == SHRED:
         return case.keep(
-            f"{reason}, and its key is not its own, so none can be shredded: "
-            'use action = "delete"',
+            f'{reason}, and its key is not its own, so none can be shredded: use action = "delete"',
             strongest.name,
         )
     return Decision(strongest.action, reason, strongest.name, case.age)
 
 
 def _erased(case: _Case, policy: Policy, holds: tuple[Hold, ...], now: datetime) -> Decision:
-    if not case.facts.known:
-        return Decision("skip", "format unknown: never touched")
+    if case.facts.untouched:
+        return Decision("skip", case.facts.untouched)
     if hold := held(case.facts, holds, now):
         return case.keep(_of_hold(hold), hold.name)
-    rules = [rule for rule in policy.rules if match(rule.match, case.facts)]
-    if kept := _retained(case, rules):
+    if kept := _retained(case, policy):
         return kept
     kind, words = case.facts.trouble()
     return case.keep(words) if kind == "live" else Decision("delete", _ERASE, "", case.age)
@@ -269,18 +307,25 @@ def _protected(case: _Case, policy: Policy) -> Decision | None:
     return case.keep(words) if kind == "live" or kind in policy.protect.never else None
 
 
-def _retained(case: _Case, rules: Iterable[Rule]) -> Decision | None:
-    """The longest retention that has not passed; one of unknown age is kept by any."""
-    periods = [(r.retain_for, r.name) for r in rules if r.retain_for is not None]
+def _retained(case: _Case, policy: Policy) -> Decision | None:
+    """The longest retention that has not passed; one of unknown age is kept by any.
+
+    In doubt a rule that keeps is for a session, and one that removes is not.
+    """
+    periods = [
+        (rule.retain_for, rule.name)
+        for rule in policy.rules
+        if rule.retain_for is not None and match(rule.match, case.facts, doubt=True)
+    ]
     longest, name = max(periods, default=(timedelta(0), ""))
     if name and (case.age is None or case.age < longest):
         return case.keep(f"retained for {days(longest)}", name)
     return None
 
 
-def _young(case: _Case, rules: Iterable[Rule]) -> Decision:
+def _young(case: _Case, policy: Policy, rules: Iterable[Rule]) -> Decision:
     """Nothing is due: which rule will be next, or that there is none."""
-    if kept := _retained(case, rules):
+    if kept := _retained(case, policy):
         return kept
     coming = [rule for rule in rules if rule.expire_after not in (None, FOREVER)]
     if not coming:
@@ -306,7 +351,7 @@ def _cap(
     found = [
         at
         for at, case in enumerate(cases)
-        if case.facts.known and not decisions[at].removes and match(cap.match, case.facts)
+        if not case.facts.untouched and not decisions[at].removes and match(cap.match, case.facts)
     ]
     excess = sum(cases[at].facts.size for at in found) - cap.max_bytes
     # One of unknown age is kept.
@@ -319,8 +364,7 @@ def _cap(
         if excess <= 0:
             break
         case = cases[at]
-        rules = [rule for rule in policy.rules if match(rule.match, case.facts)]
-        if held(case.facts, holds, now) or case.facts.path in newest or _retained(case, rules):
+        if held(case.facts, holds, now) or case.facts.path in newest or _retained(case, policy):
             continue
         if kept := _protected(case, policy):
             decisions[at] = kept
@@ -328,25 +372,6 @@ def _cap(
         reason = f"more than {cap.max_bytes:,} bytes in all"
         decisions[at] = Decision(cap.action, reason, cap.name, case.age)
         excess -= case.facts.size
-
-
-def _keep_bases(sessions: Sequence[Facts], decisions: list[Decision]) -> None:
-    """Keep what a session that stays, or may come back, reads its beginning from."""
-    places = defaultdict[str, list[int]](list)
-    for at, facts in enumerate(sessions):
-        places[facts.session].append(at)
-    # A base that is kept may have a base in turn.
-    left = [at for at, facts in enumerate(sessions) if facts.base]
-    while left:
-        child = left.pop()
-        after = decisions[child]
-        for at in places.get(sessions[child].base, ()):
-            before = decisions[at]
-            if before.removes and _strength(before) > _strength(after):
-                reason = f"the fork {sessions[child].session} reads its beginning from it"
-                decisions[at] = before.kept(reason)
-                if sessions[at].base:
-                    left.append(at)
 
 
 def _strength(decision: Decision) -> int:

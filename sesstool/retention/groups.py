@@ -117,6 +117,15 @@ class Group:
             self._codes = self.codes(self.file) if self.codes else frozenset()
         return any(found.startswith(code) for found in self._codes)
 
+    def has_more(self) -> bool:
+        """Whether files have come to the session since it was looked at."""
+        if self.form is None:
+            return False
+        plain = plain_path(self.file)
+        shared = {side.path for side in self.form.drawn(plain) if side.path.parent == plain.parent}
+        known = {piece.path for piece in self.pieces} | set(self.links) | shared
+        return not known.issuperset(self.form.parts(plain))
+
     def trouble(self) -> tuple[str, str]:
         """See `decide.Facts.trouble`. Counts the records on the way."""
         if self._trouble is None:

@@ -19,14 +19,14 @@ from sesstool.retention.groups import Group
 class Cut(NamedTuple):
     """An item of a list in a JSON file that is to go, and what the file is without it.
 
-    `pointer` names the list, `index` the item in it; [start, end) are the bytes that go, one comma
+    `pointer` names the list, `at` the item in it; [start, end) are the bytes that go, one comma
     among them. `before` and `after` are SHA-256. The bytes themselves are kept as `name`.
     """
 
     path: Path
     name: str
     pointer: str
-    index: int
+    at: int
     start: int
     end: int
     before: str
@@ -40,14 +40,16 @@ def cuts(group: Group) -> Iterator[Cut]:
     """
     if group.form is None:
         return
-    for path, pointer, index in group.form.indexed(plain_path(group.file)):
+    places = group.form.indexed(plain_path(group.file))
+    for number, (path, pointer, index) in enumerate(places):
         data = _read(path)
         member = locate(data, f"{pointer}/{index}")
         if member is None:
             continue
         start, end = without(data, member)
         after = data[:start] + data[end:]
-        yield Cut(path, "index", pointer, index, start, end, _sha256(data), _sha256(after))
+        name = f"index-{number}"
+        yield Cut(path, name, pointer, index, start, end, _sha256(data), _sha256(after))
 
 
 def take_out(cut: Cut, kept: Path) -> None:
@@ -81,7 +83,7 @@ def _with(data: bytes, entry: bytes, cut: Cut) -> bytes | None:
     whole = locate(data, cut.pointer)
     if whole is None or entry in data:
         return None
-    at = locate(data, f"{cut.pointer}/{cut.index}")
+    at = locate(data, f"{cut.pointer}/{cut.at}")
     if at is not None:
         return data[: at.start] + entry + b"," + data[at.start :]
     last = data[: whole.end - 1].rstrip()

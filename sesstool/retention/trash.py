@@ -15,18 +15,18 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sesstool.audit import log
-from sesstool.audit.tombstones import Tombstone, bury, buried
+from sesstool.audit import log, tombstones
+from sesstool.audit.tombstones import Tombstone
 from sesstool.encryption.header import Recipient
 from sesstool.errors import InputError, StalePlanError, UsageError, WriteError
 from sesstool.records import undo
 from sesstool.records.guard import locked, uninterrupted
-from sesstool.records.source import Fingerprint, fingerprint, unreadable
+from sesstool.records.source import Fingerprint, fingerprint
 from sesstool.records.write import (
     cannot_write,
     create,
@@ -43,6 +43,8 @@ from sesstool.retention.shared import Cut
 
 _MANIFEST = "manifest.json"
 _FILES = "files"
+PURGED = "purge"
+"""What the log calls it that an entry is gone for good."""
 _LIST = "sesstool trash list shows what is there"
 
 
@@ -187,9 +189,7 @@ def take(state: Path, group: Group, order: Order, now: datetime) -> Entry:
     """
     with ExitStack() as stack:
         stack.enter_context(locked(state, real_path(group.file)))
-        items = [
-            Item(piece.path, str(at), _still(piece)) for at, piece in enumerate(group.pieces)
-        ]
+        items = [Item(piece.path, str(at), _still(piece)) for at, piece in enumerate(group.pieces)]
         log.ready(state)
         entry = _begun(state, group, order, items, now)
         stack.enter_context(uninterrupted())
@@ -235,13 +235,13 @@ def purge(state: Path, entry: Entry) -> Entry:
     Raises WriteError; `settle` then goes on with it.
     """
     entry = _staged(entry, Stage.PURGING)
-    if entry.tombstone and not buried(state, entry.id):
-        bury(state, _tombstone(entry))
+    if entry.tombstone and not any(t["entry"] == entry.id for t in tombstones.read(state)):
+        tombstones.append(state, _tombstone(entry))
     _forget(entry)
     for item in entry.items:
         _unlink(entry.where(item))
-    if not any(line.get("action") == _gone(entry) for line in log.entries_of(state, entry.id)):
-        _log(entry, _gone(entry))
+    if PURGED not in _told(state, entry):
+        _log(entry, PURGED)
     _drop(entry)
     return entry
 
@@ -255,42 +255,46 @@ def settle(state: Path) -> list[Settled]:
     for folder in _unborn(state):
         shutil.rmtree(folder, ignore_errors=True)  # nothing was moved before it had its name
     for entry in entries(state):
-        told = {line.get("action") for line in log.entries_of(state, entry.id)}
-        if entry.stage is Stage.MOVING and entry.action not in told:
-            done.append(Settled(entry, _put_back(entry)))
-        elif entry.stage is Stage.MOVING:
-            _clear_folders(entry)
-            entry = _staged(entry, Stage.HELD)
-            if entry.action != "delete":
-                done.append(Settled(entry, "taken away"))
-        elif entry.stage is Stage.RESTORING:
-            if "restore" in told:
-                _drop(entry)
-            elif entry.packed.endswith(".age"):
-                _staged(entry, Stage.HELD)  # what was put back stays, and a key is needed again
-                continue
-            else:
-                _restored(entry, packing.unzip)
-            done.append(Settled(entry, "put back"))
-        if entry.stage is Stage.PURGING or (
-            entry.stage is Stage.HELD and entry.action == "delete"
-        ):
-            purge(state, entry)
-            done.append(Settled(entry, "deleted"))
+        done += [Settled(entry, end) for end in _settled(state, entry)]
     return done
+
+
+def _settled(state: Path, entry: Entry) -> Iterator[str]:
+    told = _told(state, entry)
+    if entry.stage is Stage.MOVING:
+        if entry.action not in told:
+            yield _put_back(entry)
+            return
+        _clear_folders(entry)
+        entry = _staged(entry, Stage.HELD)
+        if entry.action != "delete":
+            yield "taken away"
+    elif entry.stage is Stage.RESTORING:
+        if "restore" in told:
+            _drop(entry)
+        elif entry.packed.endswith(".age"):
+            _staged(entry, Stage.HELD)  # its key is needed again; what was put back stays
+            return
+        else:
+            _restored(entry, packing.unzip)
+        yield "put back"
+        return
+    if entry.stage is Stage.PURGING or entry.action == "delete":
+        purge(state, entry)
+        yield "deleted"
 
 
 def _still(piece: Piece) -> Fingerprint:
     """What a file is, if it is what it was when the run was planned. Raises StalePlanError."""
     now = fingerprint(piece.path)
     if (now.device, now.inode, now.size, now.mtime) != piece[1:5]:
-        raise StalePlanError(f"{piece.path} has changed since it was looked at", hint="run it again")
+        raise StalePlanError(
+            f"{piece.path} has changed since it was looked at", hint="run it again"
+        )
     return now
 
 
-def _begun(
-    state: Path, group: Group, order: Order, items: Sequence[Item], now: datetime
-) -> Entry:
+def _begun(state: Path, group: Group, order: Order, items: Sequence[Item], now: datetime) -> Entry:
     """The entry, on disk, and still without a file. Raises WriteError."""
     folder = state / "trash" / _new_name(state)
     files = (order.folder / folder.name) if order.folder else folder / _FILES
@@ -451,9 +455,9 @@ def _log(entry: Entry, action: str) -> None:
     log.append(state, *lines)
 
 
-def _gone(entry: Entry) -> str:
-    """The word of the log for what is gone for good."""
-    return "purge"
+def _told(state: Path, entry: Entry) -> set[Any]:
+    """The actions that the log tells of an entry."""
+    return {line.get("action") for line in log.entries_of(state, entry.id)}
 
 
 def _tombstone(entry: Entry) -> Tombstone:
@@ -464,8 +468,7 @@ def _tombstone(entry: Entry) -> Tombstone:
         action=entry.action,
         entry=entry.id,
         created=entry.created,
-        last=entry.recorded,
-        files=len(entry.items),
+        last_activity=entry.recorded,
         bytes=entry.size,
         records=entry.records,
         hashes=tuple(item.before.sha256 for item in entry.items),

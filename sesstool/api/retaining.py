@@ -1,0 +1,234 @@
+"""Retention: what a policy says of the sessions here, and doing just that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sesstool import api
+from sesstool.api import redaction
+from sesstool.audit import log
+from sesstool.encryption.keys import parse_recipient
+from sesstool.errors import LiveSessionError, SesstoolError, WriteError
+from sesstool.formats.registry import FORMATS
+from sesstool.records.source import SEALED, plain_path
+from sesstool.records.write import place_of
+from sesstool.retention import decide, holds, trash
+from sesstool.retention.decide import Decision
+from sesstool.retention.groups import Group
+from sesstool.retention.policy import Hold, Policy
+from sesstool.retention.survey import files_below, survey
+from sesstool.retention.trash import Entry, Order
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
+
+__all__ = ["Done", "Plan", "Row", "apply", "homes", "plan"]
+
+
+class Row(NamedTuple):
+    """A session, and what is to be done with it."""
+
+    group: Group
+    decision: Decision
+
+
+class Done(NamedTuple):
+    """What came of a row, or of an entry of the trash: the entry, or why it was skipped."""
+
+    path: str
+    action: str
+    entry: Entry | None = None
+    skipped: SesstoolError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a run would do. `now` is the moment that it was made for.
+
+    `rows` tell of the sessions that were asked for, `looked_at` counts all that were looked at.
+    `ended` are entries of the trash whose grace is over. `limit` says why the run removes too much,
+    "" where it does not. `moves` names what each of them is for.
+    """
+
+    policy: Policy
+    now: datetime
+    rows: tuple[Row, ...]
+    looked_at: int
+    ended: tuple[Entry, ...] = ()
+    limit: str = ""
+
+    @property
+    def changes(self) -> list[Row]:
+        """The rows that something is to be done with."""
+        return [row for row in self.rows if row.decision.action not in ("keep", "skip")]
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.changes or self.ended)
+
+
+def homes() -> list[Path]:
+    """The session files in the homes of all agents, as the environment tells where they are."""
+    found = (path for form in FORMATS for end in ("", SEALED) for path in form.find("", end))
+    return sorted(set(map(place_of, found)))
+
+
+def plan(
+    names: Sequence[str],
+    policy: Policy,
+    now: datetime | None = None,
+    *,
+    erase: bool = False,
+    most: int | None = None,
+    trust_clock: bool = False,
+    keys: Keys | None = None,
+    state: Path | None = None,
+) -> Plan:
+    """What the policy says of the named sessions, of those of all agents where none is named.
+
+    What else lies in the homes of the named ones is looked at, too, for it may need them. `erase`
+    asks to delete the named ones whatever their age. `most` is how many sessions may go, in the
+    place of what the policy says. Nothing is written. Raises InputError, UsageError and WriteError.
+    """
+    state = state or api.state_folder()
+    when = now or datetime.now(UTC)
+    asked = [place_of(Path(path)) for path in api.find(names)] if names else homes()
+    every = {*asked, *_neighbours(asked)}
+    codes = partial(_codes, keys=keys)
+    groups = survey(every, asked=asked if names else None, keys=keys, codes=codes)
+    held = [*policy.holds, *holds.read(state)]
+    if not trust_clock and now is None:
+        decide.check_clock(when, _last_run(state), max((g.modified for g in groups), default=None))
+    chosen = frozenset(group.path for group in groups if erase and group.asked)
+    decisions = decide.decide(groups, policy, when, holds=held, erase=chosen)
+    rows = [
+        (group, decision if group.asked else decision.kept("not asked for"))
+        for group, decision in zip(groups, decisions, strict=True)
+    ]
+    decide.keep_bases([group for group, _ in rows], made := [row for _, row in rows])
+    limit = "" if erase and most is None else decide.check_limit(made, policy, most)
+    ended = [] if erase else [e for e in trash.entries(state) if _ended(e, when, held)]
+    told = tuple(Row(g, d) for (g, _), d in zip(rows, made, strict=True) if g.asked)
+    return Plan(policy, when, told, len(groups), tuple(ended), limit)
+
+
+def apply(
+    wanted: Plan,
+    *,
+    ignore_live: bool = False,
+    state: Path | None = None,
+) -> Iterator[Done]:
+    """Do what a plan says, and tell of each session as it is done.
+
+    What changed since, is held or in use by now, or is needed by something that was skipped, is
+    skipped. Raises InputError and WriteError where nothing can go on.
+    """
+    state = state or api.state_folder()
+    with trash.one_run(state):
+        trash.settle(state)
+        needed: set[str] = set()
+        # What others read from goes after them.
+        for row in sorted(wanted.changes, key=lambda one: _depth(one, wanted.changes)):
+            group, decision = row
+            try:
+                if group.session in needed:
+                    raise WriteError(f"{group.path}: a fork that was skipped needs it")
+                _check(group, wanted, state, ignore_live=ignore_live)
+                entry = _do(group, decision, wanted, state)
+                yield Done(group.path, decision.action, entry)
+            except SesstoolError as error:
+                needed |= {group.base} - {""}
+                yield Done(group.path, decision.action, skipped=error)
+        for entry in wanted.ended:
+            try:
+                held = decide.held(entry, [*wanted.policy.holds, *holds.read(state)], _now(wanted))
+                if held:
+                    raise WriteError(f"{entry.id} is under the hold {held.name}")
+                yield Done(entry.path, trash.PURGED, trash.purge(state, entry))
+            except SesstoolError as error:
+                yield Done(entry.path, trash.PURGED, skipped=error)
+
+
+def _codes(path: Path, keys: Keys | None) -> frozenset[str]:
+    """The codes of what a redaction would find in a session, and the ids of its rules."""
+    found: set[str] = set()
+    with redaction.redact(
+        [path], told=lambda _, f: found.update((f.code, f.labels.get("rule", ""))), keys=keys
+    ):
+        return frozenset(found - {""})
+
+
+def _now(wanted: Plan) -> datetime:
+    return max(wanted.now, datetime.now(UTC))
+
+
+def _neighbours(paths: Iterable[Path]) -> Iterator[Path]:
+    """The sessions of the homes that some paths lie in."""
+    for home in {_home(path) for path in paths} - {None}:
+        assert home is not None
+        for near in files_below(home, api.SUFFIXES):
+            if _home(near) == home:
+                yield near
+
+
+def _home(path: Path) -> Path | None:
+    plain = plain_path(path)
+    return next((home for form in FORMATS if (home := form.home(plain))), None)
+
+
+def _last_run(state: Path) -> datetime | None:
+    """When something was written the last time, as the log tells."""
+    newest = None
+    for line in log.read(state):
+        newest = line.get("time")
+    with suppress(TypeError, ValueError):
+        return datetime.fromisoformat(newest or "")
+    return None
+
+
+def _ended(entry: Entry, now: datetime, held: Iterable[Hold]) -> bool:
+    return entry.due(now) and decide.held(entry, held, now) is None
+
+
+def _depth(row: Row, rows: Sequence[Row]) -> int:
+    """How many of the rows stand between a session and one that reads nothing from another."""
+    above = {other.group.session: other for other in rows}
+    depth, seen = 0, set[str]()
+    while row.group.base in above and row.group.base not in seen:
+        seen.add(row.group.base)
+        row = above[row.group.base]
+        depth -= 1
+    return depth
+
+
+def _check(group: Group, wanted: Plan, state: Path, *, ignore_live: bool) -> None:
+    """Raise unless a group is as it was when the plan was made, and nobody wants it to stay."""
+    if held := decide.held(group, [*wanted.policy.holds, *holds.read(state)], _now(wanted)):
+        raise WriteError(f"{group.path} is under the hold {held.name} by now")
+    if not all(piece.unchanged() for piece in group.pieces) or group.has_more():
+        raise WriteError(f"{group.path} has changed since it was looked at", hint="run it again")
+    if not ignore_live and (found := group.writer()):
+        raise LiveSessionError(f"{group.path} is {found[1]}", hint="close the agent first")
+
+
+def _do(group: Group, decision: Decision, wanted: Plan, state: Path) -> Entry | None:
+    policy, action = wanted.policy, decision.action
+    until = ""
+    if action == "trash":
+        until = (_now(wanted) + policy.defaults.grace).isoformat()
+    order = Order(
+        action,
+        decision.rule,
+        decision.reason,
+        until,
+        policy.archive.to if action == "archive" else None,
+        tuple(map(parse_recipient, policy.archive.recipients)) if action == "archive" else (),
+        policy.defaults.tombstone,
+    )
+    return trash.take(state, group, order, datetime.now(UTC))

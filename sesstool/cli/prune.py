@@ -1,0 +1,167 @@
+"""`sesstool prune`: what a retention policy does with sessions, and doing it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sesstool import api
+from sesstool.api import retaining
+from sesstool.cli.common import Common, common, out_stream, settings, worst
+from sesstool.cli.keys import can_ask, key_options, keys_of
+from sesstool.cli.sealed import again
+from sesstool.cli.streams import destination, tell
+from sesstool.errors import UsageError, WriteError
+from sesstool.report import retention as report
+from sesstool.retention import trash, units
+from sesstool.retention.policy import Policy, default_path, load, parse
+
+if TYPE_CHECKING:
+    from sesstool.api.retaining import Plan
+
+_LEGAL = "not legal advice: whether a policy meets the law, a person must judge"
+_NONE = b"version = 1\n"
+
+
+class Moment(click.ParamType[datetime]):
+    """A date, which ends at 24:00 UTC, or a time."""
+
+    name = "date"
+
+    def convert(
+        self,
+        value: str | datetime,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> datetime:
+        """Read the text of an option."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            return units.end(value)
+        except UsageError as error:
+            self.fail(f"it {error.message}: {error.hint}", param, ctx)
+
+
+@click.command("prune")
+@common("text", "json")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option(
+    "--policy",
+    type=click.Path(path_type=Path),
+    help="The retention policy; else the setting, else yours: retention.toml.",
+)
+@click.option("--as-of", type=Moment(), help="What would be done then; writes nothing.")
+@click.option("--erase", is_flag=True, help="Delete the sessions that PATH names, of any age.")
+@click.option("--max-delete", type=click.IntRange(min=0), help="How many sessions may go.")
+@click.option("--trust-clock", is_flag=True, help="Take the clock's time as it is.")
+@click.option("--all", "every", is_flag=True, help="Tell of the sessions that are kept, too.")
+@click.option("--report", "html", type=click.Path(path_type=Path), help="Write a page to print.")
+@key_options
+@click.option("-w", "--write", is_flag=True, help="Do it; without this nothing is changed.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only preview, as without --write.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 even where there is something to do.")
+def command(
+    shared: Common,
+    paths: tuple[str, ...],
+    policy: Path | None,
+    as_of: datetime | None,
+    erase: bool,
+    max_delete: int | None,
+    trust_clock: bool,
+    every: bool,
+    html: Path | None,
+    identities: tuple[Path, ...],
+    passphrase_fd: int | None,
+    write: bool,
+    dry_run: bool,
+    yes: bool,
+    exit_zero: bool,
+) -> int:
+    """Do with sessions what a retention policy says; without --write only tell it.
+
+    PATH is a file, a folder or a session id; without one the sessions of all agents are looked at.
+    A session goes with all that belongs to it: subagents, outputs, its entry in an index, and what
+    undo keeps. Trashed ones come back with `sesstool trash restore`.
+    """
+    _refuse(paths, as_of, write=write, dry_run=dry_run, erase=erase)
+    rules = _policy(policy, erase=erase)
+    keys = keys_of(shared, identities, passphrase_fd)
+    if write:
+        _settled(shared)
+    plan = retaining.plan(
+        paths, rules, as_of, erase=erase, most=max_delete, trust_clock=trust_clock, keys=keys
+    )
+    done = None
+    if write and plan:
+        if plan.limit:
+            raise WriteError(f"nothing was done: {plan.limit}", hint="--max-delete N allows it")
+        _ask(shared, plan, yes=yes)
+        done = list(retaining.apply(plan))
+    with destination(shared) as out:
+        write_out = report.to_json if shared.output_format == "json" else report.to_text
+        out.write(write_out(plan, done, every=every).encode())
+    codes = [0]
+    codes += [tell(shared, one.skipped) for one in done or () if one.skipped is not None]
+    shared.note(report.summary(plan, done))
+    if plan and not write and as_of is None:
+        again(shared)
+        if plan.limit:
+            shared.note(f"note: {plan.limit}; --max-delete N allows it")
+    shared.note(_LEGAL)
+    codes.append(1 if plan and not write and not exit_zero else 0)
+    return worst(codes)
+
+
+def _refuse(
+    paths: tuple[str, ...], as_of: datetime | None, *, write: bool, dry_run: bool, erase: bool
+) -> None:
+    """Refuse options that contradict each other, with a sentence."""
+    if write and dry_run:
+        raise UsageError("--write and --dry-run contradict each other", hint="give one of them")
+    if write and as_of:
+        raise UsageError(
+            "--as-of asks what would be, and --write does what is", hint="give one of them"
+        )
+    if erase and not paths:
+        raise UsageError("--erase deletes what PATH names", hint="give a session id or a path")
+    if "-" in paths:
+        raise UsageError("this works on files, not on standard input", hint="give a path")
+
+
+def _policy(given: Path | None, *, erase: bool) -> Policy:
+    """The policy of the option, of the settings, or the user's own. Raises UsageError."""
+    named = settings()["policy"].value
+    path = given or (Path(str(named)).expanduser() if named else default_path())
+    if given is None and not named and not path.exists():
+        if erase:
+            return parse(_NONE, "no policy")
+        raise UsageError(
+            f"there is no retention policy: neither --policy nor {path}",
+            hint="write one; the README has an example, and sesstool config validate checks it",
+        )
+    return load(path)
+
+
+def _settled(shared: Common) -> None:
+    """Bring to an end what a crash broke off, and say how it stands."""
+    state = api.state_folder()
+    with trash.one_run(state):
+        for entry, end in trash.settle(state):
+            shared.note(f"{entry.path}: {entry.action} was broken off: {end}")
+
+
+def _ask(shared: Common, plan: Plan, *, yes: bool) -> None:
+    """Have a person agree to what goes."""
+    if yes:
+        return
+    what = report.summary(plan, None)
+    if not can_ask(shared):
+        raise WriteError(f"{what}, and nobody can be asked", hint="add --yes")
+    out_stream().write(report.to_text(plan, None, every=False).encode())
+    out_stream().flush()
+    click.confirm(f"{what}. Do it?", abort=True, err=True)
