@@ -118,7 +118,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     group, decision = row
     reason = decision.reason
-    if decision.rule and decision.rule not in reason:
+    if decision.rule and not reason.startswith("hold "):
         reason += f" (rule {decision.rule})"
     return (
         decision.action,
