@@ -15,7 +15,8 @@ from sesstool.api import redaction
 from sesstool.audit import log
 from sesstool.encryption.keys import parse_recipient
 from sesstool.errors import LiveSessionError, SesstoolError, WriteError
-from sesstool.formats.registry import FORMATS
+from sesstool.formats.registry import FORMATS, Homes
+from sesstool.records.live import one_look
 from sesstool.records.source import SEALED, plain_path
 from sesstool.records.write import place_of
 from sesstool.retention import decide, holds, trash
@@ -36,6 +37,11 @@ class Row(NamedTuple):
 
     group: Group
     decision: Decision
+
+    @property
+    def changes(self) -> bool:
+        """Whether something is to be done with it."""
+        return self.decision.action not in ("keep", "skip")
 
 
 class Done(NamedTuple):
@@ -66,7 +72,7 @@ class Plan:
     @property
     def changes(self) -> list[Row]:
         """The rows that something is to be done with."""
-        return [row for row in self.rows if row.decision.action not in ("keep", "skip")]
+        return [row for row in self.rows if row.changes]
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
@@ -106,7 +112,8 @@ def plan(
     if not trust_clock and now is None:
         decide.check_clock(when, _last_run(state), max((g.modified for g in groups), default=None))
     chosen = frozenset(group.path for group in groups if erase and group.asked)
-    decisions = decide.decide(groups, policy, when, holds=held, erase=chosen)
+    with one_look():
+        decisions = decide.decide(groups, policy, when, holds=held, erase=chosen)
     rows = [
         (group, decision if group.asked else decision.kept("not asked for"))
         for group, decision in zip(groups, decisions, strict=True)
@@ -170,16 +177,12 @@ def _now(wanted: Plan) -> datetime:
 
 def _neighbours(paths: Iterable[Path]) -> Iterator[Path]:
     """The sessions of the homes that some paths lie in."""
-    for home in {_home(path) for path in paths} - {None}:
-        assert home is not None
+    homes = Homes()
+    for home in {found[1] for path in paths if (found := homes.of(plain_path(path)))}:
         for near in files_below(home, api.SUFFIXES):
-            if _home(near) == home:
+            found = homes.of(plain_path(near))
+            if found is not None and found[1] == home:
                 yield near
-
-
-def _home(path: Path) -> Path | None:
-    plain = plain_path(path)
-    return next((home for form in FORMATS if (home := form.home(plain))), None)
 
 
 def _last_run(state: Path) -> datetime | None:

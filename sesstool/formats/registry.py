@@ -51,6 +51,27 @@ def by_name(name: str) -> Format:
     )
 
 
+class Homes:
+    """The agents' homes that paths lie in. Each folder is looked at once."""
+
+    def __init__(self) -> None:
+        """Know none yet."""
+        self._known: dict[Path, tuple[Format, Path] | None] = {}
+
+    def of(self, path: Path) -> tuple[Format, Path] | None:
+        """The format and the home folder of the agent that keeps such a file, if one does."""
+        folder = path.parent
+        if folder not in self._known:
+            found = ((known, known.home(path)) for known in FORMATS)
+            self._known[folder] = next(((f, home) for f, home in found if home), None)
+        return self._known[folder]
+
+
+def is_likely(known: Format, values: Sequence[dict[str, Any]], path: Path) -> bool:
+    """Whether the first readable records of a file are enough to take it for such a session."""
+    return known.score(values, path).value >= _ENOUGH
+
+
 def detect(values: Sequence[dict[str, Any]], path: Path | None, name: str) -> tuple[Format, str]:
     """The format of a file whose first readable records are `values`, and the reason.
 

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ except ImportError:
 
 _PROC = Path("/proc")
 _DEAD = "ZX"
+_seen: ContextVar[list[tuple[int, str, str]] | None] = ContextVar("_seen", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +101,28 @@ def process_alive(pid: int, started: str | None = None) -> bool:
 
 def processes(name: str) -> Iterator[tuple[int, str]]:
     """The processes of a name, each with the folder that it runs in; none without /proc."""
+    seen = _seen.get()
+    for pid, called, folder in _processes() if seen is None else seen:
+        if called == name:
+            yield pid, folder
+
+
+@contextmanager
+def one_look() -> Iterator[None]:
+    """Inside the block processes are looked at once, for who asks about thousands of sessions."""
+    token = _seen.set(list(_processes()))
+    try:
+        yield
+    finally:
+        _seen.reset(token)
+
+
+def _processes() -> Iterator[tuple[int, str, str]]:
+    """The number, the name and the folder of each process that can be seen."""
     for process in _PROC.glob("[0-9]*"):
         with suppress(OSError):  # it ended, or belongs to another user
-            if (process / "comm").read_text().strip() == name:
-                yield int(process.name), str((process / "cwd").readlink())
+            called = (process / "comm").read_text().strip()
+            yield int(process.name), called, str((process / "cwd").readlink())
 
 
 @contextmanager

@@ -23,14 +23,14 @@ def to_text(plan: Plan, done: Sequence[Done] | None, *, every: bool) -> str:
 
     `done` is what came of it, None for a preview; `every` tells of those that are kept, too.
     """
-    rows = [row for row in plan.rows if every or row in plan.changes]
+    rows = [row for row in plan.rows if every or row.changes]
     table = [_HEAD, *(_cells(row) for row in rows), *(_ended(entry) for entry in plan.ended)]
     widths = [max(len(line[at]) for line in table) for at in range(len(_HEAD) - 1)]
     lines = [_line(line, widths) for line in table]
     out = [lines[0]] if len(table) > 1 else []
     for row, line in zip(rows, lines[1:], strict=False):
         out.append(line)
-        if row in plan.changes:
+        if row.changes:
             out += [f"    {safe(text)}" for text in _details(row)]
     out += lines[1 + len(rows) :]
     ends = {one.path: one for one in done or ()}
@@ -50,7 +50,7 @@ def to_json(plan: Plan, done: Sequence[Done] | None, *, every: bool) -> str:
         "policy": {"file": plan.policy.name, "sha256": plan.policy.sha256},
         "looked_at": plan.looked_at,
         "limit": plan.limit,
-        "sessions": [_session(row) for row in plan.rows if every or row in plan.changes],
+        "sessions": [_session(row) for row in plan.rows if every or row.changes],
         "trash": [_entry(entry) for entry in plan.ended],
         "done": None if done is None else [_done(one) for one in done],
     }

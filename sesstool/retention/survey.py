@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sesstool.errors import AuthError, InputError, NotASessionError
 from sesstool.formats.base import Format, Origin
-from sesstool.formats.registry import FORMATS, detect
+from sesstool.formats.registry import Homes, detect, is_likely
 from sesstool.records.heal import decode_any
 from sesstool.records.lines import lines
 from sesstool.records.opening import open_source
@@ -26,7 +26,7 @@ from sesstool.retention.groups import Contains, Group, Piece
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
-_END = 1 << 14
+_END = 1 << 13
 _UUID = re.compile(rb'"uuid": ?"([^"\\]+)"')
 _PACKED = (".gz", ".zst")
 _NO_SESSION = "format unknown: never touched"
@@ -62,6 +62,7 @@ def survey(
     a group contains.
     """
     wanted = None if asked is None else {_key(path) for path in asked}
+    homes = Homes()
     found: dict[Path, _Found] = {}
     taken: set[Path] = set()
     # A session stands above what belongs to it, which need not be opened by itself.
@@ -72,7 +73,7 @@ def survey(
         if twin is not None:
             _add(twin.group, path)
             continue
-        one = _look(path, keys)
+        one = _look(path, keys, homes)
         if one is not None:
             taken.update(piece.path for piece in one.group.pieces[1:])
             found[_key(path)] = one
@@ -90,7 +91,7 @@ def _key(path: Path) -> Path:
     return path.with_suffix("") if path.suffix in _PACKED else path
 
 
-def _look(path: Path, keys: Keys | None) -> _Found | None:
+def _look(path: Path, keys: Keys | None, homes: Homes) -> _Found | None:
     """What the ends of a file tell; None where there is no file."""
     try:
         now = path.lstat()
@@ -109,23 +110,26 @@ def _look(path: Path, keys: Keys | None) -> _Found | None:
         blind = "it is encrypted, and no key was given that opens it (-i KEYFILE)"
     except InputError as error:
         blind = f"unreadable: {error.message.rpartition(': ')[2]}"
-    form = _format(values, plain)
+    at_home = homes.of(plain)
+    form = _format(values, plain, at_home[0] if at_home else None)
     if form is None:
         return _Found(Group(None, (piece,), untouched=_NO_SESSION))
     pieces, links = _pieces(form, path, piece)
     group = Group(form, pieces, form.session_id(plain), links=links, keys=keys)
     if blind:
         group.blind = blind
-    root = form.home(plain) or plain.parent
+    root = at_home[1] if at_home else plain.parent
     return _told(_Found(group, root), form, values, plain)
 
 
-def _format(values: Sequence[dict[str, Any]], path: Path) -> Format | None:
+def _format(values: Sequence[dict[str, Any]], path: Path, at_home: Format | None) -> Format | None:
     """The format by the home that a file lies in, else by its records."""
+    if at_home is not None and (not values or is_likely(at_home, values, path)):
+        return at_home
     try:
         return detect(values, path, path.name)[0]
     except NotASessionError:
-        return None if values else next((form for form in FORMATS if form.home(path)), None)
+        return None
 
 
 def _told(found: _Found, form: Format, values: Sequence[dict[str, Any]], path: Path) -> _Found:
