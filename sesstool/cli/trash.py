@@ -115,7 +115,8 @@ def empty(
         click.confirm(what, abort=True, err=True)
     with trash.one_run(state):
         trash.settle(state)
-        for entry in found:
+        there = {entry.id for entry in trash.entries(state)}
+        for entry in [entry for entry in found if entry.id in there]:
             try:
                 held = decide.held(entry, holds.read(state), now)
                 if held is not None:

@@ -53,12 +53,17 @@ def cuts(group: Group) -> Iterator[Cut]:
 
 
 def take_out(cut: Cut, kept: Path) -> None:
-    """Take an entry out of its index, and keep it in a file. Raises WriteError, InputError."""
-    before = fingerprint(cut.path)
-    if before.sha256 != cut.before:
+    """Take an entry out of its index, and keep it in a file; done once where it is done again.
+
+    Raises InputError, and WriteError where the index is another by now.
+    """
+    now = fingerprint(cut.path)
+    if now.sha256 == cut.after and kept.exists():
+        return  # a run that was killed did it
+    if now.sha256 != cut.before:
         raise WriteError(f"{cut.path} has changed since it was looked at", hint="run it again")
     data = _read(cut.path)
-    create(kept, [data[cut.start : cut.end]])
+    create(kept, [data[cut.start : cut.end]], force=True)
     _put(cut.path, data[: cut.start] + data[cut.end :])
 
 

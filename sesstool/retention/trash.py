@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -25,6 +25,7 @@ from sesstool.audit.tombstones import Tombstone
 from sesstool.encryption.header import Recipient
 from sesstool.errors import InputError, StalePlanError, UsageError, WriteError
 from sesstool.records import undo
+from sesstool.records.draft import Draft
 from sesstool.records.guard import locked, uninterrupted
 from sesstool.records.source import Fingerprint, fingerprint
 from sesstool.records.write import (
@@ -195,20 +196,12 @@ def take(state: Path, group: Group, order: Order, now: datetime) -> Entry:
         stack.enter_context(uninterrupted())
         try:
             _gather(entry, order)
-            for item in items:
-                sweep(item.path)
-                remove(item.path, unchanged(item.path, item.before))
-            for cut in entry.cuts:
-                shared.take_out(cut, entry.files / cut.name)
-            _log(entry, entry.action)
+            _take_away(entry, entry.items)
         except BaseException:
             with suppress(InputError, WriteError):  # the next run does what this one cannot
                 _put_back(entry)
             raise
-        _clear_folders(entry)
-        entry = _staged(entry, Stage.HELD)
-        if order.recipients:
-            _forget(entry)  # undo holds plain text
+        entry = _held(entry)
     return purge(state, entry) if order.action == "delete" else entry
 
 
@@ -235,13 +228,14 @@ def purge(state: Path, entry: Entry) -> Entry:
     Raises WriteError; `settle` then goes on with it.
     """
     entry = _staged(entry, Stage.PURGING)
+    # Told first: nothing may go that no account tells of.
     if entry.tombstone and not any(t["entry"] == entry.id for t in tombstones.read(state)):
         tombstones.append(state, _tombstone(entry))
+    if PURGED not in _told(state, entry):
+        _log(entry, PURGED)
     _forget(entry)
     for item in entry.items:
         _unlink(entry.where(item))
-    if PURGED not in _told(state, entry):
-        _log(entry, PURGED)
     _drop(entry)
     return entry
 
@@ -262,11 +256,12 @@ def settle(state: Path) -> list[Settled]:
 def _settled(state: Path, entry: Entry) -> Iterator[str]:
     told = _told(state, entry)
     if entry.stage is Stage.MOVING:
-        if entry.action not in told:
+        if entry.action not in told and not _needs_key(entry):
             yield _put_back(entry)
             return
-        _clear_folders(entry)
-        entry = _staged(entry, Stage.HELD)
+        if entry.action not in told:
+            _go_on(entry)
+        entry = _held(entry)
         if entry.action != "delete":
             yield "taken away"
     elif entry.stage is Stage.RESTORING:
@@ -282,6 +277,19 @@ def _settled(state: Path, entry: Entry) -> Iterator[str]:
     if entry.stage is Stage.PURGING or entry.action == "delete":
         purge(state, entry)
         yield "deleted"
+
+
+def _needs_key(entry: Entry) -> bool:
+    """Whether a file went that could not be put back without a key; then all are here."""
+    gone = any(not os.path.lexists(item.path) for item in entry.items)
+    return entry.packed.endswith(".age") and gone
+
+
+def _go_on(entry: Entry) -> None:
+    """Do the rest of a `take`; what was changed meanwhile stays, as it is here too."""
+    for item in entry.items:
+        sweep(item.path)
+    _take_away(entry, [item for item in entry.items if _is(item.path, item.before)])
 
 
 def _still(piece: Piece) -> Fingerprint:
@@ -348,18 +356,49 @@ def _gather(entry: Entry, order: Order) -> None:
         raise cannot_write(entry.files, error) from error
 
 
+def _take_away(entry: Entry, items: Iterable[Item]) -> None:
+    """Have files gone from their places; the log tells it. Raises StalePlanError, WriteError."""
+    for item in items:
+        sweep(item.path)
+        remove(item.path, unchanged(item.path, item.before))
+    _edit_indexes(entry, shared.take_out)
+    _log(entry, entry.action)
+
+
+def _edit_indexes(entry: Entry, edit: Callable[[Cut, Path], None]) -> None:
+    for cut in entry.cuts:
+        with locked(entry.folder.parent.parent, real_path(cut.path)):
+            sweep(cut.path)
+            edit(cut, entry.files / cut.name)
+
+
+def _held(entry: Entry) -> Entry:
+    """What is left to do once the log tells of a `take`. Raises WriteError."""
+    _clear_folders(entry)
+    if entry.packed.endswith(".age"):
+        _forget(entry)  # undo holds plain text
+    return _staged(entry, Stage.HELD)
+
+
 def _second(path: Path, target: Path, before: Fingerprint) -> None:
     """Give a file a second name, or where that cannot be make a copy, which has mode and time."""
     try:
         os.link(path, target, follow_symlinks=False)
     except OSError:
         with undo.open_raw(path) as source:
-            create(target, source.chunks(), mode=before.mode, mtime=before.mtime)
+            _write(target, source.chunks(), before)
         if fingerprint(target).sha256 != before.sha256:
             target.unlink()
             raise WriteError(
                 f"the copy of {path} is not what it was", hint="see whether the disk is sound"
             ) from None
+
+
+def _write(path: Path, chunks: Iterable[bytes], before: Fingerprint) -> None:
+    """Make a file with the mode and the time of another; one that is killed leaves nothing."""
+    with Draft(path) as draft:
+        draft.write(chunks, reread=False)
+        draft.publish(mode=before.mode, mtime=before.mtime, force=False)
 
 
 def _put_back(entry: Entry) -> str:
@@ -372,8 +411,7 @@ def _put_back(entry: Entry) -> str:
             _back(entry, item, packing.unzip)
         elif not _is(item.path, item.before) and here.exists():
             stays = True
-    for cut in entry.cuts:
-        shared.put_in(cut, entry.files / cut.name)
+    _edit_indexes(entry, shared.put_in)
     if stays:
         _log(entry, entry.action)
         _staged(entry, Stage.HELD)
@@ -386,8 +424,7 @@ def _restored(entry: Entry, unpack: packing.Unpack) -> None:
     for item in entry.items:
         if not os.path.lexists(item.path):
             _back(entry, item, unpack)
-    for cut in entry.cuts:
-        shared.put_in(cut, entry.files / cut.name)
+    _edit_indexes(entry, shared.put_in)
     _log(entry, "restore")
     _drop(entry)
 
@@ -398,7 +435,7 @@ def _back(entry: Entry, item: Item, unpack: packing.Unpack) -> None:
     try:
         make_folder(item.path.parent)
         if entry.packed:
-            create(item.path, unpack(here), mode=before.mode, mtime=before.mtime)
+            _write(item.path, unpack(here), before)
         else:
             _second(here, item.path, before)
         sync_folder(item.path.parent)
