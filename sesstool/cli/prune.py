@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sesstool import api
 from sesstool.api import retaining
 from sesstool.cli.common import Common, common, out_stream, settings, worst
 from sesstool.cli.keys import can_ask, key_options, keys_of
 from sesstool.cli.sealed import again
 from sesstool.cli.streams import destination, tell
+from sesstool.cli.trash import settled
 from sesstool.errors import UsageError, WriteError
 from sesstool.report import retention as report
-from sesstool.retention import trash, units
+from sesstool.retention import units
 from sesstool.retention.policy import Policy, default_path, load, parse
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def command(
     rules = _policy(policy, erase=erase)
     keys = keys_of(shared, identities, passphrase_fd)
     if write:
-        _settled(shared)
+        settled(shared)
     plan = retaining.plan(
         paths, rules, as_of, erase=erase, most=max_delete, trust_clock=trust_clock, keys=keys
     )
@@ -145,14 +145,6 @@ def _policy(given: Path | None, *, erase: bool) -> Policy:
             hint="write one; the README has an example, and sesstool config validate checks it",
         )
     return load(path)
-
-
-def _settled(shared: Common) -> None:
-    """Bring to an end what a crash broke off, and say how it stands."""
-    state = api.state_folder()
-    with trash.one_run(state):
-        for entry, end in trash.settle(state):
-            shared.note(f"{entry.path}: {entry.action} was broken off: {end}")
 
 
 def _ask(shared: Common, plan: Plan, *, yes: bool) -> None:

@@ -60,8 +60,8 @@ def restore(
     state, codes = api.state_folder(), [0]
     keys = keys_of(shared, identities, passphrase_fd)
     unseal = packing.opened(partial(sealing.plain, keys=keys))
+    settled(shared)
     with trash.one_run(state):
-        trash.settle(state)
         found = trash.entries(state) if every else [trash.find(state, name) for name in ids]
         # The newest first: each index is then as it was right behind it.
         for entry in sorted(found, key=lambda one: one.made, reverse=True):
@@ -100,6 +100,8 @@ def empty(
     if ids and every:
         raise UsageError("--all and ID contradict each other", hint="give one of them")
     state, now, codes = api.state_folder(), datetime.now(UTC), [0]
+    if write:
+        settled(shared)
     found = _chosen(state, ids, now, every=every)
     if not found:
         shared.note("nothing to delete")
@@ -114,9 +116,7 @@ def empty(
         what = f"{count(len(found), 'session')} cannot come back then. Delete?"
         click.confirm(what, abort=True, err=True)
     with trash.one_run(state):
-        trash.settle(state)
-        there = {entry.id for entry in trash.entries(state)}
-        for entry in [entry for entry in found if entry.id in there]:
+        for entry in found:
             try:
                 held = decide.held(entry, holds.read(state), now)
                 if held is not None:
@@ -128,6 +128,14 @@ def empty(
             except SesstoolError as error:
                 codes.append(tell(shared, error))
     return worst(codes)
+
+
+def settled(shared: Common) -> None:
+    """Bring to an end what a crash broke off, and say how it stands."""
+    state = api.state_folder()
+    with trash.one_run(state):
+        for entry, end in trash.settle(state):
+            shared.note(f"{entry.path}: {entry.action} was broken off: {end}")
 
 
 def _chosen(state: Path, ids: tuple[str, ...], now: datetime, *, every: bool) -> list[Entry]:
