@@ -286,7 +286,7 @@ def test_config_validate(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     path.write_text("colour = 1\n")
     assert main.run(["config", "validate", str(path)]) == 2
-    assert f"{path}: unknown setting colour" in capsys.readouterr().err
+    assert f"{path}:1: unknown setting colour" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 
@@ -71,11 +70,9 @@ def release(shared: Common, name: str, reason: str) -> int:
 @command.command("list")
 @common("text", "json")
 @click.option(
-    "--policy",
-    type=click.Path(path_type=Path),
-    help="The policy file, in place of the setting or yours.",
+    "--policy", type=click.Path(), help="The policy file, in place of the setting or yours."
 )
-def show(shared: Common, policy: Path | None) -> int:
+def show(shared: Common, policy: str | None) -> int:
     """List the holds, those of the policy file too."""
     found = [(hold, "") for hold in holds.read(state_folder())]
     path = in_use(policy)

@@ -23,7 +23,7 @@ def sound(text: str) -> str:
         raise UsageError("holds an empty text", hint="name something, or take it out; * is all")
     if not text.isprintable():
         raise UsageError("holds a control character", hint="take it out")
-    if "[" in re.sub(r"\[!?\]?[^\]]*\]", "", text):
+    if "[" in re.sub(r"\[!?+\]?+[^\]]*+\]", "", text):
         raise UsageError("has a [ that no ] closes", hint="a [ itself is written as [[]")
     return text
 

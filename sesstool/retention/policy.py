@@ -151,7 +151,7 @@ def default_path() -> Path:
     return user_config_path("sesstool") / FILE
 
 
-def in_use(named: Path | str | None) -> Path | None:
+def in_use(named: str | None) -> Path | None:
     """The policy file that counts: the one that is named, or else the user's own if it is there."""
     if named:
         return Path(named)
