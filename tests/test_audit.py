@@ -218,7 +218,12 @@ def test_lines_known_to_be_there_never_give_way(state, lines):
 
 
 @pytest.mark.parametrize(
-    "line", [b"[" * 99_999 + b"\n", b"[]\n", b'{"seq":"1"}\n', b"\xff\n", b"\n"]
+    "line",
+    [
+        *(b"[]\n", b'{"seq":"1"}\n', b"\xff\n", b"\n"),
+        *(b"[" * 99_999 + b"\n", b'{"seq":%s}\n' % (b"9" * 4300)),
+    ],
+    ids=["list", "text", "byte", "empty", "deep", "huge"],
 )
 def test_a_line_that_is_none_of_ours_shows(state, lines, line):
     """Whatever stands there, it is named and does not stop the check."""
@@ -339,3 +344,19 @@ def test_a_damaged_key_is_never_replaced(state):
     with pytest.raises(InputError, match="no key of 32 bytes"):
         tombstones.append(state, stone())
     assert len(list(tombstones.read(state))) == 1
+
+
+@pytest.mark.parametrize("umask", [0, 0o777])
+def test_what_the_log_makes_is_private_whatever_the_umask(tmp_path, umask):
+    """The folders above it as well, which are made with it."""
+    state = tmp_path / "a" / "b"
+    before = os.umask(umask)
+    try:
+        tombstones.append(state, stone())
+        log.append(state, change())
+    finally:
+        os.umask(before)
+    made = {path: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    kept = {path: mode for path, mode in made.items() if path.suffix != ".lock"}
+    assert kept == {path: 0o700 if path.is_dir() else 0o600 for path in kept}
+    assert len(kept) == 7

@@ -84,7 +84,7 @@ def test_version(capsys):
 
 def test_a_typo_gets_a_suggestion(capsys):
     """A command that does not exist exits 2 and names the nearest one."""
-    assert main.run(["valdiate"]) == 2
+    assert main.run(["valdate"]) == 2
     assert "Did you mean 'validate'?" in capsys.readouterr().err
 
 

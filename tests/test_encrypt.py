@@ -110,7 +110,7 @@ def test_a_session_is_encrypted_with_all_that_belongs_to_it(group, capsys):
         assert state(path) == (data, 0o600, mtime)
         assert not path.with_name(path.name + ".age").exists()
     actions = [line["action"] for line in log.read(api.state_folder())]
-    assert actions == ["encrypt"] * 4 + ["decrypt"] * 4
+    assert actions == ["keygen"] + ["encrypt"] * 4 + ["decrypt"] * 4
     assert log.verify(api.state_folder()) == []
 
 

@@ -120,6 +120,7 @@ def test_a_release_ends_it(state):
     holds.release(state, "full", "the case is closed")
     assert holds.read(state) == [PLAIN]
     assert logged(state)[-1] == ("release", "hold:full", True, False)
+    assert [x["reason"] for x in log.read(state)] == ["a letter", "an audit", "the case is closed"]
     holds.add(state, FULL)
     assert holds.read(state) == [PLAIN, FULL]
 

@@ -13,7 +13,10 @@ from tests.conftest import asks, jsonl, said
 
 FORKS = Path(__file__).parents[1] / "samples" / "forks"
 TORN = b'{"role":"tool","tool_call_id":"c1","cont'
-OUTPUTS = ["diff", "finding", "findings", "holds", "plan", "redaction", "repair", "resume"]
+OUTPUTS = [
+    *("audit", "diff", "finding", "findings", "holds", "plan"),
+    *("redaction", "repair", "resume"),
+]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from sesstool.api import redaction as api
-from sesstool.audit import log
+from sesstool.audit import chain, log
 from sesstool.cli.main import run
 from sesstool.errors import ResidueError, UsageError
 from sesstool.privacy import rewrite
@@ -422,8 +422,8 @@ def test_nothing_that_is_kept_of_a_write_in_place_has_a_value_of_a_path(
 ):
     """The path is a person's, as is the account; what is kept says the file by its hash."""
     folder = tmp_path / "home" / "mina.korhonen" / f"to-{MAIL}"
-    monkeypatch.setattr(log, "_actor", lambda: {"uid": 7, "login": "mina.korhonen"})
-    monkeypatch.setattr(log.platform, "node", lambda: "of-mina.korhonen")
+    monkeypatch.setattr(chain, "_actor", lambda: {"uid": 7, "login": "mina.korhonen"})
+    monkeypatch.setattr(chain.platform, "node", lambda: "of-mina.korhonen")
     path = folder / f"{SESSION}.jsonl"
     put(path, user(f"in /home/mina.korhonen/kiln, to {MAIL}"))
     key = tmp_path / "key"

@@ -156,7 +156,7 @@ def test_every_write_is_in_the_log(session, redact, unredact):
     redact(session)()
     unredact(session, *IN_PLACE)()
     state = api.state_folder()
-    assert [line["action"] for line in log.read(state)] == ["redact", "unredact"]
+    assert [line["action"] for line in log.read(state)] == ["vault", "redact", "unredact"]
     assert log.verify(state) == []
     assert MINA.encode() not in b"".join(p.read_bytes() for p in state.rglob("*") if p.is_file())
 

@@ -345,8 +345,9 @@ def write_copy(
             )
         chunks = EditedSource(source, repair_.outcome.edits).chunks()
         create(target, packed(chunks, source), force=force)
-        if source.path is not None and not source.seal:
-            log.note_copy(state_folder(), target, source.path)
+        if source.path is not None:
+            sealed = source.seal is not None
+            log.note_copy(state_folder(), target, source.path, sealed=sealed)
 
 
 def repaired(repair_: Repair, keys: Keys | None = None) -> Iterator[bytes]:

@@ -92,8 +92,9 @@ def _published(
             make_folder(target.parent)
             create(target, _on_disk(file), force=force)
             redaction.published.append(target)
-            if isinstance(file.path, Path) and file.result is not None and not file.result.seal:
-                log.note_copy(state, target, file.path, shown)
+            if isinstance(file.path, Path) and file.result is not None:
+                sealed = file.result.seal is not None
+                log.note_copy(state, target, file.path, shown, sealed=sealed)
         elif file.changed and isinstance(file.path, Path) and file.before is not None:
             applied = transact.rewrite_file(
                 file.path,
@@ -181,7 +182,9 @@ def _keep(
             kept.append((file, _kept(file, folder, made)))
             yield kept[-1][1], _inverse(file, kept[-1][1])
 
+    log.ready(state)
     with locked(state, real):
+        old = fingerprint(path).sha256 if path.exists() else ""
         vault.add(path, secret, files(), (Known(*row) for row in redaction.stand_ins.made()))
         with vault.open_vault(path, secret) as written:
             for file, one in kept:
@@ -195,6 +198,9 @@ def _keep(
                             hint="see what else writes to the session or the vault, and whether "
                             "the disk is sound; then run it again",
                         )
+        shown = redaction.redactor.shown if redaction.redactor else str
+        change = log.Change("vault", str(real), old, fingerprint(real).sha256)
+        log.append(state, change, shown=shown)
 
 
 def _kept(file: Redacted, folder: Path | None, made: str) -> Kept:

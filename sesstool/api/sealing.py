@@ -233,6 +233,7 @@ def salvage(path: Path, keys: Keys, target: Path, *, force: bool = False) -> Aut
     with open_raw(path) as source, named(source.name), Draft(target) as draft:
         draft.write(sound(source), reread=True)
         draft.publish(mode=0o600, mtime=before.mtime, force=force)
+    log.note_copy(api.state_folder(), target, path)
     if fault is not None:
         fault.message = f"{path} is not whole: {fault.message}"
         fault.hint = (

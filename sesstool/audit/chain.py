@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,7 +167,7 @@ class Chain:
 
         path = state / self.file
         try:
-            state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_folder(state)
             with FileLock(state / f"{self.name}.lock", timeout=_WAIT, mode=0o600):
                 yield path
         except OSError as error:
@@ -259,8 +260,8 @@ def _append(path: Path, rows: Sequence[Line]) -> None:
         head = _head(path)
         size, tail = _end(descriptor, head.seq)
         os.ftruncate(descriptor, size)
-        whole = [value for line in tail if (value := _decoded(line)) is not None]
-        last = Head(whole[-1]["seq"] if whole else 0, digest(tail[-1]) if tail else _NONE)
+        whole = (value["seq"] for line in reversed(tail) if (value := _decoded(line)))
+        last = Head(next(whole, 0), digest(tail[-1]) if tail else _NONE)
         fault = head.fault
         if not fault and head not in (last, Head(0, _NONE)) and not _holds(path, head):
             fault = str(head)
@@ -331,17 +332,23 @@ def _end(descriptor: int, known: int) -> tuple[int, list[bytes]]:
         lines = [line + b"\n" for line in lines]
         while lines and b"\0" in lines[-1]:
             end -= len(lines.pop())
-        values = [_decoded(line) for line in lines]
-        batch = batch_of(values[-1]) if values and values[-1] else None
-        same = [bool(value and batch and batch_of(value) == batch) for value in values]
-        if _broken_off([value for value in values if value and batch_of(value) == batch], known):
-            while lines and (b"\0" in lines[-1] or same[len(lines) - 1]):
-                end -= len(lines.pop())
+        batch = _batch(lines[-1]) if lines else None
+        if batch:
+            same = [_batch(line) == batch for line in lines]
+            newest = [_decoded(line) or {} for line in compress(lines, same)]
+            if _broken_off(newest, known):
+                while lines and (b"\0" in lines[-1] or same[len(lines) - 1]):
+                    end -= len(lines.pop())
         if not start:
             return end, lines
         if len(lines) > 1:  # the first may have begun before
             return end, lines[1:]
         window *= 2
+
+
+def _batch(line: bytes) -> Batch | None:
+    value = _decoded(line)
+    return batch_of(value) if value else None
 
 
 def _holds(path: Path, head: Head) -> bool:
@@ -389,6 +396,17 @@ def _write(descriptor: int, data: bytes) -> None:
     os.fsync(descriptor)
 
 
+def _make_folder(folder: Path) -> None:
+    """Make a private folder, and those above it, whatever the umask, and have it on disk."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        folder.chmod(0o700)
+    _sync_folder(folder)
+
+
 def _sync_folder(path: Path) -> None:
     """Have the name of a file on disk."""
     if os.name == "nt":
@@ -422,4 +440,4 @@ def _decoded(line: bytes) -> Line | None:
         return None
     if not isinstance(value, dict) or type(value.get("seq")) is not int:
         return None
-    return value
+    return value if 0 < value["seq"] < 1 << 63 else None  # longer ones cannot even be printed

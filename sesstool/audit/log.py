@@ -15,6 +15,7 @@ from sesstool.errors import WriteError
 Shown = Callable[[str], str]
 CHAIN = Chain("audit", "audit log")
 NAME = CHAIN.file
+_COPY = "copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,9 @@ class Change:
     """What was done to one file.
 
     `action` is the command. `before` and `after` are the SHA-256 of the bytes on disk, "" for
-    a file that is not there. `undo` is the id of the undo entry, or "". `of` is the file that a new
-    one holds a copy of, or "". `entry` is the id of a trash entry, or "", and `reason` the name of
-    the rule or hold behind the change, or "".
+    a file that is not there or was not looked at. `undo` is the id of the undo entry, or "". `of`
+    is the file that a new one was made of, or "". `entry` is the id of a trash entry, or "", and
+    `reason` the name of the rule or hold behind the change, or "".
     """
 
     action: str
@@ -52,23 +53,28 @@ def append(state: Path, *changes: Change, shown: Shown | None = None) -> None:
     CHAIN.append(state, [_row(change, shown) for change in changes])
 
 
-def note_copy(state: Path, copy: Path, of: Path, shown: Shown | None = None) -> None:
-    """Add that a file holds in the clear what another one does, for who takes that away.
+def note_copy(
+    state: Path, copy: Path, of: Path, shown: Shown | None = None, *, sealed: bool = False
+) -> None:
+    """Add that a file holds what another one does, for who takes that away.
 
-    Where there can be no line, there is none: the copy was made all the same.
+    `sealed` says that it does not in the clear. Where there can be no line, there is none: the
+    copy was made all the same.
     """
     names = (os.path.realpath(copy), os.path.realpath(of))
+    action = "encrypted copy" if sealed else _COPY
     with suppress(WriteError):
-        append(state, Change("copy", names[0], "", "", of=names[1]), shown=shown)
+        append(state, Change(action, names[0], "", "", of=names[1]), shown=shown)
 
 
 def copies(state: Path, of: Path) -> list[Path]:
-    """The files that `note_copy` told of as copies of a file, as far as they are still there.
+    """The copies in the clear that `note_copy` told of, as far as they are still there.
 
     Raises InputError.
     """
     name = os.path.realpath(of)
-    told = (str(line.get("path")) for line in read(state) if line.get("of") == name)
+    mine = (line for line in read(state) if line.get("of") == name)
+    told = (str(line.get("path")) for line in mine if line.get("action") == _COPY)
     return [Path(path) for path in dict.fromkeys(told) if os.path.isfile(path)]  # noqa: PTH113 - Path may raise
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from sesstool.audit import log
 from sesstool.cli.common import Common, common, out_stream
 from sesstool.cli.keys import key_options, keys_of, new_passphrase
 from sesstool.errors import UsageError
+from sesstool.records.source import fingerprint
+from sesstool.records.undo import state_folder
 from sesstool.records.write import create, make_folder, real_path
 
 
@@ -51,7 +55,9 @@ def command(
     if name := oskeyring.name_of(str(shared.output)):
         if passphrase:
             raise UsageError("the keyring has a passphrase of its own", hint="leave out -p")
+        log.ready(state_folder())
         oskeyring.keep(name, text.decode(), force=force)
+        log.append(state_folder(), log.Change("keygen", str(shared.output), "", ""))
     else:
         if passphrase:
             recipient = keys.passphrase_recipient(new_passphrase(shared, passphrase_fd))
@@ -59,8 +65,14 @@ def command(
         if str(shared.output) == "-":
             out_stream().write(text)
         else:
-            make_folder(real_path(shared.output).parent)
-            create(shared.output, [text], force=force)
+            path, state = real_path(shared.output), state_folder()
+            log.ready(state)
+            make_folder(path.parent)
+            old = fingerprint(path).sha256 if path.is_file() else ""
+            create(path, [text], force=force)
+            # Who knows the hash of a key does not know the key.
+            new = hashlib.sha256(text).hexdigest()
+            log.append(state, log.Change("keygen", str(path), old, new))
             shared.note(f"written: {shared.output}; keep a copy of it in a safe place")
     if str(shared.output) != "-":
         _print(identity.recipient())

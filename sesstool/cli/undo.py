@@ -7,6 +7,7 @@ import click
 from sesstool import api
 from sesstool.cli.common import Common, common, out_stream
 from sesstool.errors import UndoError, UsageError
+from sesstool.records import settle
 from sesstool.records import undo as journal
 from sesstool.records.undo import State
 from sesstool.text import safe
@@ -48,7 +49,7 @@ def command(
     elif purge:
         if not target and not yes:
             raise UsageError("purge all entries?", hint="give an id, or --yes for all of them")
-        gone = journal.purge(state, target)
+        gone = settle.purge(state, target)
         shared.note(f"purged: {', '.join(gone) or 'nothing'}")
     else:
         entry = api.undo(target or "", ignore_live=ignore_live)

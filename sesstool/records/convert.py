@@ -124,8 +124,11 @@ def convert(
             journal = replace(journal, items=tuple(map(_made, sources, drafts, repeat(make))))
             stack.enter_context(uninterrupted())
             journal.save()
+            old = [_hash_of(target) for _, target in named] if keep else []
             _publish(drafts, journal.items, force=force)
-            if not keep:
+            if keep:
+                log.append(state, *map(_kept, repeat(command), journal.items, old))
+            else:
                 replace(journal, made=True).save()
         except BaseException:
             with suppress(InputError, WriteError):  # the next run does what this one cannot
@@ -173,6 +176,15 @@ def _settle(state: Path, path: Path) -> Settled | None:
     else:
         journal.take_back()
     return Settled(journal.command, journal.items, done=journal.made)
+
+
+def _hash_of(path: Path) -> str:
+    return fingerprint(path).sha256 if path.exists() else ""
+
+
+def _kept(command: str, item: Item, before: str) -> log.Change:
+    """The making of a file whose source stays."""
+    return log.Change(command, str(item.target), before, item.sha256, of=str(item.source))
 
 
 def _publish(drafts: Iterable[Draft], items: Iterable[Item], *, force: bool) -> None:

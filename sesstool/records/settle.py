@@ -80,6 +80,20 @@ def note(entry: Entry, *, again: bool = False) -> None:
     log.append(state, log.Change(action, str(entry.path), before, after, entry.findings, entry.id))
 
 
+def purge(state: Path, name: str | None = None) -> list[str]:
+    """Forget changes as `undo.purge` does, and have the audit log tell which. Raises WriteError."""
+    known = dict.fromkeys(journal.damaged(state), "")
+    known |= {entry.id: str(entry.path) for entry in entries(state)}
+    if known:
+        log.ready(state)
+    try:
+        return journal.purge(state, name)
+    finally:
+        folders = {state / "undo" / one: path for one, path in known.items()}
+        gone = [(at, path or str(at)) for at, path in folders.items() if not at.exists()]
+        log.append(state, *[log.Change("purge", p, "", "", undo=at.name) for at, p in gone])
+
+
 def _torn_at(entry: Entry, now: Fingerprint) -> int | None:
     """Where an append begins that a crash tore; None where there is no such thing."""
     if entry.state is State.BEGUN:

@@ -44,10 +44,13 @@ def add(state: Path, hold: Hold, *more: Hold) -> None:
         # The hold first: it may hold without its line, and there is no line without it.
         log.ready(state)
         _write(state, [*(one for one in stored if one.name != hold.name), *holds])
-        log.append(state, Change(_ADDED, _path(hold.name), _digest(there), _digest(holds)))
+        log.append(
+            state,
+            Change(_ADDED, _path(hold.name), _digest(there), _digest(holds), reason=hold.reason),
+        )
 
 
-def release(state: Path, name: str, reason: str) -> None:  # noqa: ARG001 - the log has no field for it yet
+def release(state: Path, name: str, reason: str) -> None:
     """End a hold. Raises UsageError where there is none of the name, and as `add` does."""
     with locked(state, state / FILE), uninterrupted():
         stored = _stored(state)
@@ -58,7 +61,7 @@ def release(state: Path, name: str, reason: str) -> None:  # noqa: ARG001 - the 
                 hint="sesstool hold list shows all; one of a policy file is taken out there",
             )
         # The line first: what is told to be released may still be held for a moment.
-        log.append(state, Change(_RELEASED, _path(name), _digest(there), ""))
+        log.append(state, Change(_RELEASED, _path(name), _digest(there), "", reason=reason))
         if there:
             _write(state, [one for one in stored if one.name != name])
 
