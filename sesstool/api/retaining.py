@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -58,7 +58,8 @@ class Plan:
     """All that a run would do. `now` is the moment that it was made for.
 
     `rows` tell of the sessions that were asked for, `looked_at` counts all that were looked at.
-    `ended` are entries of the trash whose grace is over. `limit` says why the run removes too much,
+    `ended` are entries of the trash whose grace is
+    over, and archives that a later rule deletes. `limit` says why the run removes too much,
     "" where it does not. `moves` names what each of them is for.
     """
 
@@ -120,7 +121,7 @@ def plan(
     ]
     decide.keep_bases([group for group, _ in rows], made := [row for _, row in rows])
     limit = "" if erase and most is None else decide.check_limit(made, policy, most)
-    ended = [] if erase else [e for e in trash.entries(state) if _ended(e, when, held)]
+    ended = [] if erase else list(_ended(trash.entries(state), policy, when, held))
     told = tuple(Row(g, d) for (g, _), d in zip(rows, made, strict=True) if g.asked)
     return Plan(policy, when, told, len(groups), tuple(ended), limit)
 
@@ -195,8 +196,17 @@ def _last_run(state: Path) -> datetime | None:
     return None
 
 
-def _ended(entry: Entry, now: datetime, held: Iterable[Hold]) -> bool:
-    return entry.due(now) and decide.held(entry, held, now) is None
+def _ended(
+    entries: Iterable[Entry], policy: Policy, now: datetime, held: Sequence[Hold]
+) -> Iterator[Entry]:
+    """What the trash keeps no longer: its grace is over, or a later rule is for an archive."""
+    found = [entry for entry in entries if entry.stage is trash.Stage.HELD]
+    alone = replace(policy, caps=(), protect=replace(policy.protect, min_keep_per_project=0))
+    decisions = decide.decide(found, alone, now, holds=held)
+    for entry, decision in zip(found, decisions, strict=True):
+        later = entry.action == "archive" and decision.action in ("trash", "delete")
+        if later or (entry.due(now) and decide.held(entry, held, now) is None):
+            yield entry
 
 
 def _depth(row: Row, rows: Sequence[Row]) -> int:
@@ -222,9 +232,7 @@ def _check(group: Group, wanted: Plan, state: Path, *, ignore_live: bool) -> Non
 
 def _do(group: Group, decision: Decision, wanted: Plan, state: Path) -> Entry | None:
     policy, action = wanted.policy, decision.action
-    until = ""
-    if action == "trash":
-        until = (_now(wanted) + policy.defaults.grace).isoformat()
+    until = _now(wanted) + policy.defaults.grace if action == "trash" else None
     order = Order(
         action,
         decision.rule,

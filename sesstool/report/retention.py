@@ -75,10 +75,10 @@ def entries_to_text(entries: Iterable[Entry]) -> str:
         (
             entry.id,
             safe(entry.session)[:13],
-            entry.made[:10],
+            _date(entry.made),
             f"{entry.action} ({safe(entry.rule) or 'request'})",
             size(entry.size),
-            entry.until[:10] or "for ever",
+            _date(entry.until) if entry.until else "for ever",
         )
         for entry in entries
     ]
@@ -134,11 +134,17 @@ def _ended(entry: Entry) -> tuple[str, ...]:
     return (
         PURGED,
         safe(entry.session)[:13],
-        entry.recorded[:10] or "-",
+        _date(entry.recorded),
         "-",
         size(entry.size),
-        f"taken away on {entry.made[:10]}, and its grace is over",
+        _why(entry),
     )
+
+
+def _why(entry: Entry) -> str:
+    if entry.until is None:
+        return f"archived on {_date(entry.made)}, and a later rule is due"
+    return f"taken away on {_date(entry.made)}, and its grace is over"
 
 
 def _details(row: Row) -> Iterator[str]:
@@ -179,8 +185,8 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "path": entry.path,
         "action": entry.action,
         "rule": entry.rule,
-        "taken": entry.made,
-        "until": entry.until or None,
+        "taken": entry.made.isoformat(),
+        "until": entry.until.isoformat() if entry.until else None,
         "bytes": entry.size,
         "files": [str(item.path) for item in entry.items],
     }

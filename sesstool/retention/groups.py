@@ -87,6 +87,11 @@ class Group:
         return str(self.file)
 
     @property
+    def members(self) -> list[str]:
+        """Its other files."""
+        return [str(piece.path) for piece in self.pieces[1:]]
+
+    @property
     def agent(self) -> str:
         """The name of the format."""
         return self.form.name if self.form else ""

@@ -27,6 +27,10 @@ class Facts(Protocol):
         """The file, with no symbolic link in it."""
 
     @property
+    def members(self) -> Sequence[str]:
+        """The other files that belong to it."""
+
+    @property
     def project(self) -> str:
         """The name or folder of the project."""
 
@@ -58,14 +62,14 @@ class Facts(Protocol):
         """Whether there is a finding whose code begins so."""
 
 
-def match(match: Match, facts: Facts, *, doubt: bool = False) -> bool:
+def match(match: Match, facts: Facts, *, doubt: bool = False, members: bool = False) -> bool:
     """Whether all keys that are given hold.
 
     `doubt` is what a key counts as whose fact is not known: False for what removes; a caller may
-    say True for what keeps. A part is of the session, and changes nothing here.
+    say True for what keeps. With `members` a path may be that of any of its files. A part is of the session, and changes nothing here.
     """
     return (
-        _any(match.path, [facts.path], doubt=doubt)
+        _any(match.path, [facts.path, *(facts.members if members else ())], doubt=doubt)
         and _any(match.agent, [facts.agent], doubt=doubt)
         and _any(match.session, [facts.session], doubt=doubt)
         and _any(match.project, [facts.project], doubt=doubt)

@@ -1,36 +1,30 @@
-"""What retention took away: each group in a folder of its own, until it comes back or is gone.
+"""Taking groups away, giving them back, and deleting them for good.
 
-An entry is a folder `<state>/trash/<id>/` with `manifest.json`, which is its journal too, and the
-files as `files/<number>`, or in another folder that the manifest names. A group is there under both
-names before the first file leaves its place, and its lines in the audit log decide: an entry that
-has none was never made, and `settle` puts its files back; one that has them is brought to its end.
+All files of a group are in its entry before the first one leaves its place, and lines in the audit
+log decide: an entry that has none was never made, and `settle` puts its files back; one that has
+them is brought to its end.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import secrets
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sesstool.audit import log, tombstones
 from sesstool.audit.tombstones import Tombstone
 from sesstool.encryption.header import Recipient
-from sesstool.errors import InputError, StalePlanError, UsageError, WriteError
+from sesstool.errors import InputError, StalePlanError, WriteError
 from sesstool.records import undo
 from sesstool.records.draft import Draft
 from sesstool.records.guard import locked, uninterrupted
 from sesstool.records.source import Fingerprint, fingerprint
 from sesstool.records.write import (
     cannot_write,
-    create,
     make_folder,
     real_path,
     remove,
@@ -39,31 +33,41 @@ from sesstool.records.write import (
     unchanged,
 )
 from sesstool.retention import packing, shared
+from sesstool.retention.entries import (
+    Entry,
+    Item,
+    Stage,
+    begin,
+    damaged,
+    drop,
+    entries,
+    find,
+    new_folder,
+    staged,
+    sweep_unborn,
+)
 from sesstool.retention.groups import Group, Piece
 from sesstool.retention.shared import Cut
 
-_MANIFEST = "manifest.json"
-_FILES = "files"
+__all__ = [
+    "PURGED",
+    "Entry",
+    "Item",
+    "Order",
+    "Settled",
+    "Stage",
+    "damaged",
+    "entries",
+    "find",
+    "one_run",
+    "purge",
+    "restore",
+    "settle",
+    "take",
+]
+
 PURGED = "purge"
 """What the log calls it that an entry is gone for good."""
-_LIST = "sesstool trash list shows what is there"
-
-
-class Stage(StrEnum):
-    """How far an entry got."""
-
-    MOVING = "moving"
-    HELD = "held"
-    RESTORING = "restoring"
-    PURGING = "purging"
-
-
-class Item(NamedTuple):
-    """One file: where it was, what it is called here, and what it was."""
-
-    path: Path
-    name: str
-    before: Fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,80 +75,17 @@ class Order:
     """What is to be done with a group, and by which rule.
 
     `action` is "archive", "trash" or "delete"; `until` the time from which on the entry may be
-    deleted for good, "" for never. `folder` is where an archive's files go, None for beside the
+    deleted for good, None for never. `folder` is where an archive's files go, None for beside the
     manifest; `recipients` whom they are encrypted for, nobody where they are only compressed.
     """
 
     action: str
     rule: str
     reason: str
-    until: str = ""
+    until: datetime | None = None
     folder: Path | None = None
     recipients: tuple[Recipient, ...] = ()
     tombstone: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A group that was taken away. It has the facts that a policy matches; see `matching.Facts`.
-
-    `packed` is "", "gz" or "gz.age"; `files` the folder with the files. `records` is -1 where they
-    were not counted; times are ISO 8601.
-    """
-
-    folder: Path
-    stage: Stage
-    action: str
-    made: str
-    until: str
-    rule: str
-    reason: str
-    tombstone: bool
-    agent: str
-    session: str
-    cwd: str
-    project: str
-    created: str
-    recorded: str
-    records: int
-    tags: frozenset[str]
-    models: frozenset[str]
-    packed: str
-    files: Path
-    items: tuple[Item, ...]
-    cuts: tuple[Cut, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """8 hexadecimal digits that name the entry."""
-        return self.folder.name
-
-    @property
-    def path(self) -> str:
-        """Where the session was."""
-        return str(self.items[0].path)
-
-    @property
-    def size(self) -> int:
-        """How many bytes the files had."""
-        return sum(item.before.size for item in self.items)
-
-    @property
-    def encrypted(self) -> bool:
-        """Whether the session was encrypted where it was."""
-        return self.path.endswith(".age")
-
-    def contains(self, code: str) -> bool:  # noqa: ARG002 - as the facts of a group have it
-        """See `matching.Facts`; nothing is looked for in what was taken away."""
-        return False
-
-    def due(self, now: datetime) -> bool:
-        """Whether its grace is over."""
-        return bool(self.until) and datetime.fromisoformat(self.until) <= now
-
-    def where(self, item: Item) -> Path:
-        """The file here."""
-        return self.files / item.name
 
 
 class Settled(NamedTuple):
@@ -159,27 +100,6 @@ def one_run(state: Path) -> Iterator[None]:
     """Keep other runs from the entries. Raises WriteError."""
     with locked(state, state / "trash"):
         yield
-
-
-def entries(state: Path) -> list[Entry]:
-    """All entries, oldest first; `damaged` tells of others."""
-    found = [entry for folder in _folders(state) if (entry := _load(folder))]
-    return sorted(found, key=lambda entry: (entry.made, entry.id))
-
-
-def damaged(state: Path) -> list[Path]:
-    """The folders whose manifest cannot be read. Nothing touches them."""
-    return [folder for folder in _folders(state) if _load(folder) is None]
-
-
-def find(state: Path, name: str) -> Entry:
-    """The entry with this id, or session id, or a unique beginning. Raises UsageError."""
-    found = [e for e in entries(state) if e.id.startswith(name) or e.session.startswith(name)]
-    if not name or not found:
-        raise UsageError(f"nothing in the trash is called {name or 'so'}", hint=_LIST)
-    if len(found) > 1:
-        raise UsageError(f"{name} names {len(found)} entries of the trash", hint=_LIST)
-    return found[0]
 
 
 def take(state: Path, group: Group, order: Order, now: datetime) -> Entry:
@@ -219,7 +139,7 @@ def restore(state: Path, entry: Entry, identities: packing.Unpack = packing.unzi
             )
     log.ready(state)
     with uninterrupted():
-        _restored(_staged(entry, Stage.RESTORING), identities)
+        _restored(staged(entry, Stage.RESTORING), identities)
 
 
 def purge(state: Path, entry: Entry) -> Entry:
@@ -227,7 +147,7 @@ def purge(state: Path, entry: Entry) -> Entry:
 
     Raises WriteError; `settle` then goes on with it.
     """
-    entry = _staged(entry, Stage.PURGING)
+    entry = staged(entry, Stage.PURGING)
     # Told first: nothing may go that no account tells of.
     if entry.tombstone and not any(t["entry"] == entry.id for t in tombstones.read(state)):
         tombstones.append(state, _tombstone(entry))
@@ -236,7 +156,7 @@ def purge(state: Path, entry: Entry) -> Entry:
     _forget(entry)
     for item in entry.items:
         _unlink(entry.where(item))
-    _drop(entry)
+    drop(entry)
     return entry
 
 
@@ -246,8 +166,7 @@ def settle(state: Path) -> list[Settled]:
     Raises InputError and WriteError.
     """
     done = []
-    for folder in _unborn(state):
-        shutil.rmtree(folder, ignore_errors=True)  # nothing was moved before it had its name
+    sweep_unborn(state)
     for entry in entries(state):
         done += [Settled(entry, end) for end in _settled(state, entry)]
     return done
@@ -266,9 +185,9 @@ def _settled(state: Path, entry: Entry) -> Iterator[str]:
             yield "taken away"
     elif entry.stage is Stage.RESTORING:
         if "restore" in told:
-            _drop(entry)
+            drop(entry)
         elif entry.packed.endswith(".age"):
-            _staged(entry, Stage.HELD)  # its key is needed again; what was put back stays
+            staged(entry, Stage.HELD)  # its key is needed again; what was put back stays
             return
         else:
             _restored(entry, packing.unzip)
@@ -304,14 +223,14 @@ def _still(piece: Piece) -> Fingerprint:
 
 def _begun(state: Path, group: Group, order: Order, items: Sequence[Item], now: datetime) -> Entry:
     """The entry, on disk, and still without a file. Raises WriteError."""
-    folder = state / "trash" / _new_name(state)
-    files = (order.folder / folder.name) if order.folder else folder / _FILES
+    folder = new_folder(state)
+    files = (order.folder / folder.name) if order.folder else folder / "files"
     packed = "" if order.action != "archive" else "gz.age" if order.recipients else "gz"
     entry = Entry(
         folder,
         Stage.MOVING,
         order.action,
-        now.isoformat(),
+        now,
         order.until,
         order.rule,
         order.reason,
@@ -320,8 +239,8 @@ def _begun(state: Path, group: Group, order: Order, items: Sequence[Item], now: 
         group.session,
         group.cwd,
         group.project,
-        group.created.isoformat() if group.created else "",
-        group.recorded.isoformat() if group.recorded else "",
+        group.created,
+        group.recorded,
         group.records,
         group.tags,
         group.models,
@@ -330,15 +249,7 @@ def _begun(state: Path, group: Group, order: Order, items: Sequence[Item], now: 
         tuple(items),
         tuple(shared.cuts(group)),
     )
-    unborn = folder.with_name(f".{folder.name}")
-    try:
-        make_folder(unborn)
-        _save(replace(entry, folder=unborn))
-        unborn.rename(folder)
-        sync_folder(folder.parent)
-        make_folder(files)
-    except OSError as error:
-        raise cannot_write(folder, error) from error
+    begin(entry)
     return entry
 
 
@@ -377,7 +288,7 @@ def _held(entry: Entry) -> Entry:
     _clear_folders(entry)
     if entry.packed.endswith(".age"):
         _forget(entry)  # undo holds plain text
-    return _staged(entry, Stage.HELD)
+    return staged(entry, Stage.HELD)
 
 
 def _second(path: Path, target: Path, before: Fingerprint) -> None:
@@ -414,9 +325,9 @@ def _put_back(entry: Entry) -> str:
     _edit_indexes(entry, shared.put_in)
     if stays:
         _log(entry, entry.action)
-        _staged(entry, Stage.HELD)
+        staged(entry, Stage.HELD)
         return "kept in the trash: another file has come to its place"
-    _drop(entry)
+    drop(entry)
     return "put back"
 
 
@@ -426,7 +337,7 @@ def _restored(entry: Entry, unpack: packing.Unpack) -> None:
             _back(entry, item, unpack)
     _edit_indexes(entry, shared.put_in)
     _log(entry, "restore")
-    _drop(entry)
+    drop(entry)
 
 
 def _back(entry: Entry, item: Item, unpack: packing.Unpack) -> None:
@@ -504,8 +415,8 @@ def _tombstone(entry: Entry) -> Tombstone:
         rule=entry.rule,
         action=entry.action,
         entry=entry.id,
-        created=entry.created,
-        last_activity=entry.recorded,
+        created=entry.created.isoformat() if entry.created else "",
+        last_activity=entry.recorded.isoformat() if entry.recorded else "",
         bytes=entry.size,
         records=entry.records,
         hashes=tuple(item.before.sha256 for item in entry.items),
@@ -517,75 +428,3 @@ def _unlink(path: Path) -> None:
         path.unlink(missing_ok=True)
     except OSError as error:
         raise cannot_write(path, error) from error
-
-
-def _drop(entry: Entry) -> None:
-    """Remove an entry: at once out of the list, however far the removal gets. Raises WriteError."""
-    unborn = entry.folder.with_name(f".{entry.id}")
-    try:
-        if entry.files.parent != entry.folder and entry.files.exists():
-            shutil.rmtree(entry.files)
-            sync_folder(entry.files.parent)
-        entry.folder.rename(unborn)
-        sync_folder(unborn.parent)
-        shutil.rmtree(unborn)
-    except OSError as error:
-        raise cannot_write(entry.folder, error) from error
-
-
-def _staged(entry: Entry, stage: Stage) -> Entry:
-    entry = replace(entry, stage=stage)
-    _save(entry)
-    return entry
-
-
-def _save(entry: Entry) -> None:
-    value = {name: value for name, value in asdict(entry).items() if name != "folder"}
-    value |= {
-        "version": 1,
-        "files": str(entry.files),
-        "tags": sorted(entry.tags),
-        "models": sorted(entry.models),
-        "items": [[str(item.path), item.name, asdict(item.before)] for item in entry.items],
-        "cuts": [[str(cut.path), *cut[1:]] for cut in entry.cuts],
-    }
-    create(entry.folder / _MANIFEST, [json.dumps(value).encode()], force=True)
-
-
-def _load(folder: Path) -> Entry | None:
-    """The entry in a folder; None where it cannot be read."""
-    try:
-        value: dict[str, Any] = json.loads((folder / _MANIFEST).read_bytes())
-        if value.pop("version") != 1:
-            return None
-        return Entry(
-            **value
-            | {
-                "folder": folder,
-                "stage": Stage(value["stage"]),
-                "files": Path(value["files"]),
-                "tags": frozenset(value["tags"]),
-                "models": frozenset(value["models"]),
-                "items": tuple(
-                    Item(Path(path), name, Fingerprint(**before))
-                    for path, name, before in value["items"]
-                ),
-                "cuts": tuple(Cut(Path(cut[0]), *cut[1:]) for cut in value["cuts"]),
-            }
-        )
-    except (OSError, ValueError, TypeError, LookupError):
-        return None
-
-
-def _folders(state: Path) -> Iterable[Path]:
-    return [f for f in (state / "trash").glob("*") if not f.name.startswith(".")]
-
-
-def _unborn(state: Path) -> Iterable[Path]:
-    return (state / "trash").glob(".*")
-
-
-def _new_name(state: Path) -> str:
-    while (state / "trash" / (name := secrets.token_hex(4))).exists():
-        pass
-    return name
