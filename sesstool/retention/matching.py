@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import translate
 from functools import cache
 from typing import Protocol
@@ -66,7 +66,8 @@ def match(match: Match, facts: Facts, *, doubt: bool = False, members: bool = Fa
     """Whether all keys that are given hold.
 
     `doubt` is what a key counts as whose fact is not known: False for what removes; a caller may
-    say True for what keeps. With `members` a path may be that of any of its files. A part is of the session, and changes nothing here.
+    say True for what keeps. With `members` a path may be that of any of its files. A part is of the
+    session, and changes nothing here.
     """
     return (
         _any(match.path, [facts.path, *(facts.members if members else ())], doubt=doubt)
