@@ -141,6 +141,24 @@ class SideFile(NamedTuple):
     erase: str = ""
 
 
+class Trace(NamedTuple):
+    """A file that an agent shares among sessions, and how it tells what in it is of one session.
+
+    `kind` "lines" are lines of a JSONL file of which one of the members `keys` is one of the
+    session's `names`; "rows" are rows of a SQLite database of which a column is. `what` says what
+    they are. `lost` is what would go with the whole file for good, "" where the agent would not
+    make it anew. `program` is the agent's process, which must not run meanwhile, "" where it may.
+    """
+
+    path: Path
+    kind: Literal["lines", "rows"]
+    names: tuple[str, ...]
+    what: str
+    keys: tuple[str, ...] = ()
+    lost: str = ""
+    program: str = ""
+
+
 class Origin(NamedTuple):
     """The session that another one goes on from.
 
@@ -207,7 +225,8 @@ class Format(ABC):
     that hangs beside it, and stops where a parent is missing; results then hang from each other,
     not each from its own call. `keep_key` is the member in which a compaction names the first
     record that it keeps. `fields` tells what is not plain text, by the keys on the way to it with
-    dots between them (indexes of lists left out); `.**` at the end stands for all below.
+    dots between them (indexes of lists left out); `.**` at the end stands for all below. `beyond`
+    are places known to hold texts of sessions where `parts` and `traces` do not reach.
     """
 
     name = ""
@@ -225,6 +244,7 @@ class Format(ABC):
     strict_path = False
     keep_key = ""
     fields: Mapping[str, Field] = {}
+    beyond: tuple[str, ...] = ()
     pairing: Literal["direct", "next", "turn", "order"] = "order"
     repairable = True
     waits: frozenset[str] = frozenset()
@@ -333,6 +353,10 @@ class Format(ABC):
 
         A history of prompts is one.
         """
+        return ()
+
+    def traces(self, path: Path) -> Iterable[Trace]:
+        """The agent's shared files that may hold some of this session beside its own files."""
         return ()
 
     def parts(self, path: Path) -> Iterable[Path]:

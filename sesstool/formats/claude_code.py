@@ -25,6 +25,7 @@ from sesstool.formats.base import (
     Question,
     Score,
     SideFile,
+    Trace,
     Tracker,
     beside,
     blocks,
@@ -34,6 +35,7 @@ from sesstool.formats.base import (
     share,
     text,
 )
+from sesstool.formats.claude_home import BEYOND, files, session_files, session_traces
 from sesstool.formats.claude_records import FROZEN, META_TYPES, OPAQUE
 from sesstool.formats.events import (
     Checkpoint,
@@ -49,7 +51,6 @@ from sesstool.records.jsonspan import dumps
 from sesstool.records.live import process_alive, processes
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
-from sesstool.records.write import is_leftover
 
 CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
 _TALK = frozenset({"user", "assistant"})
@@ -81,6 +82,7 @@ class ClaudeCode(Format):
     )
     name = "claude-code"
     title = "Claude Code"
+    beyond = BEYOND
     schema = "claude-code"
     provider = "anthropic"
     linked = True
@@ -290,16 +292,21 @@ class ClaudeCode(Format):
         notes = {"memory": "what the agent keeps in mind of the project"}
         yield from present(path.parent, notes)
 
+    def traces(self, path: Path) -> Iterable[Trace]:
+        """See `Format.traces`."""
+        home, name = self.home(path) or _like_home(path), self.session_id(path)
+        if home is not None and name:
+            yield from session_traces(home, name)
+
     def parts(self, path: Path) -> Iterable[Path]:
         """See `Format.parts`."""
-        yield from _files(path.with_suffix(""))
+        yield from files(path.with_suffix(""))
         home, name = self.home(path), self.session_id(path)
         index = path.parent / "sessions-index.json"
         if home is not None and index.is_file():
             yield index
         if home is not None and name:
-            yield from _files(home / "file-history" / name)
-            yield from sorted((home / "todos").glob(f"{escape(name)}*.json*"))
+            yield from session_files(home, name)
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""
@@ -315,11 +322,6 @@ class ClaudeCode(Format):
         2.0 makes the file before it has anything to write, for sessions and subagents alike.
         """
         return path.name.startswith("agent-") or bool(_UUID_NAME.fullmatch(path.name))
-
-
-def _files(folder: Path) -> list[Path]:
-    """The files below a folder, without those that a killed run left there."""
-    return sorted(p for p in folder.rglob("*") if p.is_file() and not is_leftover(p))
 
 
 def _like_home(path: Path) -> Path | None:

@@ -22,6 +22,7 @@ from sesstool.formats.base import (
     Question,
     Score,
     SideFile,
+    Trace,
     Tracker,
     blocks,
     fields_of,
@@ -49,6 +50,7 @@ from sesstool.formats.responses_items import (
     cipher_fault,
     item_events,
 )
+from sesstool.records.folder import beginning
 from sesstool.records.jsonspan import dumps
 from sesstool.records.live import lock_is_held
 
@@ -66,6 +68,20 @@ _ENVELOPE_TYPES = frozenset(
     ]
 )
 _ERASE = "with Codex closed, delete {0}, {0}-wal and {0}-shm: it makes them anew"
+_HISTORY = ("session_id", "conversation_id")  # the newer and the older name
+# What the databases hold, and what is lost with one that Codex makes anew from the rollouts.
+_DATABASES = {
+    "state_": ("titles and first prompts", "pins, names, projects and what was read"),
+    "thread_history_": ("messages and what tools returned", "nothing"),
+    "logs_": ("what Codex notes of its own work", "the notes of all sessions"),
+}
+_BEYOND = (
+    "memories, where Codex may have noted what it drew from a session",
+    "log/codex-tui.log, and what config.toml says of folders and projects",
+    "databases where CODEX_SQLITE_HOME or sqlite_home in config.toml says so",
+    "commits that older versions made of a project (ghost snapshots), in its own .git",
+    "tasks and sessions that Codex or ChatGPT keep in the cloud, on the desktop or in an editor",
+)
 _FILE_ID = re.compile(r"rollout-.*?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl")
 
 
@@ -90,6 +106,7 @@ class Codex(Format):
     )
     name = "codex"
     title = "Codex"
+    beyond = _BEYOND
     schema = "codex"
     provider = "openai-responses"
     pairing = "order"
@@ -234,6 +251,27 @@ class Codex(Format):
         home = self.home(path)
         if home is not None:
             yield from present(home, {"history.jsonl": "the prompts of all sessions"})
+
+    def traces(self, path: Path) -> Iterable[Trace]:
+        """See `Format.traces`."""
+        home, thread = self.home(path), self.session_id(path)
+        if home is None or not thread:
+            return
+        prompts = "prompts that were typed"
+        yield Trace(home / "history.jsonl", "lines", (thread,), prompts, _HISTORY)
+        yield Trace(home / "session_index.jsonl", "lines", (thread,), "titles", ("id",))
+        names = (thread, str(path.absolute()))
+        for database in sorted(home.glob("*.sqlite")):
+            known = (what for key, what in _DATABASES.items() if database.name.startswith(key))
+            what, lost = next(known, ("what names the thread", ""))
+            yield Trace(database, "rows", names, what, lost=lost, program="codex")
+
+    def parts(self, path: Path) -> Iterable[Path]:
+        """See `Format.parts`."""
+        home, thread = self.home(path), self.session_id(path)
+        if home is not None and thread:
+            named = beginning(home / "shell_snapshots", thread)
+            yield from (path for path in named if path.is_file())
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""

@@ -64,6 +64,29 @@ def find_writer(path: Path, *, recent_seconds: float | None) -> Writer | None:
     return None
 
 
+def find_user(path: Path) -> str | None:
+    """Which other process has the file open, if only to read it, in a few words; else None.
+
+    As of a database, of which a reader holds more in mind than its bytes. In doubt one has.
+    Raises InputError where the path cannot be looked at.
+    """
+    try:
+        now = path.stat()
+        free = _free_of_writers(path, "F_WRLCK")
+        holders = [] if free else _holders(now, _has_open)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"cannot open {path}: {reason}") from error
+    others = [pid for pid in holders if pid != os.getpid()]
+    if others:
+        return f"process {others[0]}{_name(others[0])} has it open"
+    if free is False and not holders:
+        return "a process that cannot be seen from here has it open"
+    if not _PROC.exists() and lock_is_held(path):
+        return "another process holds a lock on it"
+    return None
+
+
 def lock_is_held(path: Path) -> bool:
     """Whether a process holds a lock on the file; it is never taken to find out.
 
@@ -146,14 +169,15 @@ def openers_held_off(descriptor: int) -> Iterator[Callable[[], bool]]:
             _lease(descriptor, "F_UNLCK")
 
 
-def _free_of_writers(path: Path) -> bool | None:
+def _free_of_writers(path: Path, kind: str = "F_RDLCK") -> bool | None:
     """Whether nobody at all has the file open for writing; None where it cannot be known.
 
-    Linux grants a read lease exactly then, and so sees through containers and users.
+    Linux grants a read lease exactly then, and so sees through containers and users. It grants
+    one to write where nobody has it open even to read.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        _lease(descriptor, "F_RDLCK")
+        _lease(descriptor, kind)
     except OSError as error:
         return False if error.errno == errno.EAGAIN else None
     finally:
@@ -172,21 +196,33 @@ def _lease(descriptor: int, kind: str) -> None:
 
 def _writers(file: os.stat_result) -> list[int]:
     """The processes that have the file open for writing, as far as /proc shows them."""
+    return _holders(file, _writes)
+
+
+def _holders(file: os.stat_result, holds: Callable[[Path, os.stat_result], bool]) -> list[int]:
+    """The processes of which a descriptor `holds` the file, as far as /proc shows them."""
     found = []
     for process in _PROC.glob("[0-9]*"):
         try:
             descriptors = list((process / "fd").iterdir())
         except OSError:
             continue  # it ended, or belongs to another user
-        if any(_writes(descriptor, file) for descriptor in descriptors):
+        if any(holds(descriptor, file) for descriptor in descriptors):
             found.append(int(process.name))
     return found
 
 
-def _writes(descriptor: Path, file: os.stat_result) -> bool:
+def _has_open(descriptor: Path, file: os.stat_result) -> bool:
     try:
-        if not os.path.samestat(descriptor.stat(), file):
-            return False
+        return os.path.samestat(descriptor.stat(), file)
+    except OSError:
+        return False  # closed in the meantime
+
+
+def _writes(descriptor: Path, file: os.stat_result) -> bool:
+    if not _has_open(descriptor, file):
+        return False
+    try:
         info = (descriptor.parent.parent / "fdinfo" / descriptor.name).read_text()
     except OSError:
         return False  # closed in the meantime

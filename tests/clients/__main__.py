@@ -1,7 +1,7 @@
 """Resume repaired sessions in the real agents, offline: what reaches the model, before and after.
 
     python tests/clients CLIENTS [--client NAME] [--node BIN] [--damages N] [--seed N]
-        [--redact | --encrypt]
+        [--redact | --encrypt | --erase]
 
 CLIENTS is a folder that agents were installed in with npm. Each damaged session of the shared
 corpus, and N damages of our own to a sound one, is resumed bare, repaired (with --unsafe where
@@ -9,7 +9,8 @@ something is left), and resumed again. A row tells what was done and the message
 results that the model was sent. Exit status 1 where a session does not resume, or where
 something that the damaged file still held is missing. With --redact it is sound sessions that
 values are planted in, and that are redacted in place. With --encrypt a damaged session lives
-through it all: repaired, encrypted, validated and compared while it is, rekeyed, decrypted.
+through it all: repaired, encrypted, validated and compared while it is, rekeyed, decrypted. With
+--erase sessions are erased from a home that Codex makes, and it must list and resume the others.
 """
 
 from __future__ import annotations
@@ -292,6 +293,7 @@ def main() -> int:
     parser.add_argument("--corpus", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--redact", action="store_true")
     parser.add_argument("--encrypt", action="store_true")
+    parser.add_argument("--erase", action="store_true")
     options = parser.parse_args()
     if not ORACLE.exists():
         sys.exit(f"there is no {ORACLE}: the shared files are not beside this checkout")
@@ -300,6 +302,11 @@ def main() -> int:
         folder = Path(name)
         if options.redact:
             return int(bool(redacted(options, folder)))
+        if options.erase:
+            from erase import erased  # noqa: PLC0415 - the path to sesstool is set above
+
+            script = ORACLE.with_name("stub_provider.py")
+            return int(bool(erased(options.clients, script, folder)))
         if options.encrypt:
             return int(bool(encrypted(options, folder)))
         cases = damaged(options.client, folder) if options.corpus else []

@@ -1,0 +1,45 @@
+"""Where Claude Code keeps what belongs to a session, in its home folder, beside the transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sesstool.formats.base import Trace
+from sesstool.records.folder import beginning
+from sesstool.records.write import is_leftover
+
+# Named by the session's id: folders, and files with their ending.
+_FOLDERS = ("file-history", "image-cache", "session-env", "tasks", "uploads")
+_FILES = (("debug", ".txt"), ("usage-data/facets", ".json"), ("usage-data/session-meta", ".json"))
+BEYOND = (
+    "paste-cache in its home folder: what was pasted into prompts, by its hash",
+    "plans and shell-snapshots in its home folder, which bear no session's name",
+    "memory and CLAUDE.md files, where the agent may have noted what it was told",
+    ".claude.json, where versions before 2.0 kept prompts of each project, and its backups",
+    "logs that --debug-file wrote elsewhere",
+    "what Claude Code for the desktop, the web or an editor keeps of the same session",
+)
+
+
+def session_files(home: Path, name: str) -> Iterator[Path]:
+    """The files in the agent's home that belong to one session alone."""
+    for folder in _FOLDERS:
+        yield from files(home / folder / name)
+    for folder, ending in _FILES:
+        if (path := home / folder / (name + ending)).is_file():
+            yield path
+    for path in beginning(home / "todos", name):
+        if ".json" in path.name:
+            yield path
+
+
+def files(folder: Path) -> list[Path]:
+    """The files below a folder, without those that a killed run left there."""
+    return sorted(p for p in folder.rglob("*") if p.is_file() and not is_leftover(p))
+
+
+def session_traces(home: Path, name: str) -> Iterator[Trace]:
+    """What the agent's shared files may hold of a session."""
+    prompts = "prompts that were typed"
+    yield Trace(home / "history.jsonl", "lines", (name,), prompts, ("sessionId",))
