@@ -163,13 +163,19 @@ def apply(
                 yield Done(entry.path, trash.PURGED, skipped=error)
 
 
-def _codes(path: Path, keys: Keys | None) -> frozenset[str]:
-    """The codes of what a redaction would find in a session, and the ids of its rules."""
+def _codes(path: Path, keys: Keys | None) -> frozenset[str] | None:
+    """The codes of what a redaction would find in a session, and the ids of its rules.
+
+    None where it cannot be read to its end.
+    """
     found: set[str] = set()
-    with redaction.redact(
-        [path], told=lambda _, f: found.update((f.code, f.labels.get("rule", ""))), keys=keys
-    ):
-        return frozenset(found - {""})
+    try:
+        with redaction.redact(
+            [path], told=lambda _, f: found.update((f.code, f.labels.get("rule", ""))), keys=keys
+        ):
+            return frozenset(found - {""})
+    except SesstoolError:
+        return None
 
 
 def _now(wanted: Plan) -> datetime:

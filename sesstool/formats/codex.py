@@ -229,7 +229,8 @@ class Codex(Format):
     def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`."""
         home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-        return home.glob(f"*sessions/**/rollout-*{escape(prefix)}*.jsonl*{ending}")
+        name = f"*{escape(prefix)}*" if prefix else "*"  # "**" is no name
+        return home.glob(f"*sessions/**/rollout-{name}.jsonl*{ending}")
 
     def dependents(self, path: Path) -> Iterable[Dependent]:
         """See `Format.dependents`: a paginated fork names a byte offset of its parent."""

@@ -8,23 +8,33 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple, Protocol
 
 from sesstool.errors import WriteError
 from sesstool.retention.matching import Facts as Matched
-from sesstool.retention.matching import match
-from sesstool.retention.policy import ACTIONS, FOREVER, Cap, Hold, Policy, Rule
+from sesstool.retention.matching import match, one_matches
+from sesstool.retention.policy import ACTIONS, FOREVER, Cap, Hold, Match, Policy, Rule
 
 REDACT = "redact-payload"
 SHRED = "shred-key"
 # The newest file on a computer that is used is not older.
 _CLOCK_AHEAD = timedelta(days=30)
 _ERASE = "it is erased by request"
+_OLDEST = datetime.min.replace(tzinfo=UTC)
 
 
-class Facts(Matched, Protocol):
+class Holdable(Matched, Protocol):
+    """What must be known to tell whether a session is held."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All its files, as `path`."""
+
+
+class Facts(Holdable, Protocol):
     """What is known of a session and all that belongs to it; times are in UTC."""
 
     @property
@@ -58,7 +68,8 @@ class Facts(Matched, Protocol):
     def trouble(self) -> tuple[str, str]:
         """Why it must stay as it is: "live", "damaged", "unreadable" or "", and in words.
 
-        This reads its files, so it is asked only of those that are due.
+        This reads its files, so it is asked only of those that are due. Tags and models may be
+        more afterwards.
         """
         ...
 
@@ -87,10 +98,9 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A session under judgement: when it was last active, None where that is not known."""
+    """A session under judgement: its age, or why that is not known."""
 
     facts: Facts
-    active: datetime | None
     age: timedelta | None
     unknown: str
 
@@ -180,17 +190,21 @@ def check_limit(decisions: Sequence[Decision], policy: Policy, most: int | None 
     )
 
 
-def held(facts: Matched, holds: Iterable[Hold], now: datetime) -> Hold | None:
+def held(facts: Holdable, holds: Iterable[Hold], now: datetime) -> Hold | None:
     """The hold that a session is under, if it is."""
     for hold in holds:
         began = hold.since is None or hold.since <= now
-        if (
-            began
-            and (hold.until is None or now < hold.until)
-            and match(hold.match, facts, doubt=True)
-        ):
+        if began and (hold.until is None or now < hold.until) and _keeps(hold.match, facts):
             return hold
     return None
+
+
+def _keeps(wanted: Match, facts: Holdable) -> bool:
+    """Whether what keeps is for a session: in doubt it is, and one of its files is enough."""
+    if match(wanted, facts, doubt=True):
+        return True
+    any_file = one_matches(wanted.path, facts.paths, doubt=False)
+    return any_file and match(replace(wanted, path=()), facts, doubt=True)
 
 
 def days(span: timedelta) -> str:
@@ -204,15 +218,21 @@ def days(span: timedelta) -> str:
 def _cases(sessions: Sequence[Facts], policy: Policy, now: datetime) -> list[_Case]:
     active = [_active(facts, policy, now) for facts in sessions]
     youngest: dict[str, datetime] = {}
+    unknown: dict[str, str] = {}
     if policy.defaults.fork == "family":
-        for facts, (time, _) in zip(sessions, active, strict=True):
+        for facts, (time, why) in zip(sessions, active, strict=True):
             if facts.family and time is not None:
                 youngest[facts.family] = max(time, youngest.get(facts.family, time))
+            elif facts.family:
+                unknown[facts.family] = f"of its fork {facts.session}: {why}"
     cases = []
-    for facts, (own, unknown) in zip(sessions, active, strict=True):
-        time = own if own is None else youngest.get(facts.family, own)
-        age = None if time is None else max(now - time, timedelta(0))
-        cases.append(_Case(facts, time, age, unknown))
+    for facts, (own, why) in zip(sessions, active, strict=True):
+        if own is not None and facts.family in unknown:  # the youngest may be that one
+            cases.append(_Case(facts, None, unknown[facts.family]))
+        else:
+            time = own if own is None else youngest.get(facts.family, own)
+            age = None if time is None else max(now - time, timedelta(0))
+            cases.append(_Case(facts, age, why))
     return cases
 
 
@@ -221,7 +241,7 @@ def _active(facts: Facts, policy: Policy, now: datetime) -> tuple[datetime | Non
     if facts.recorded is None:
         return None, facts.blind
     latest = max(facts.recorded, facts.modified)
-    if latest > now + policy.defaults.clock_tolerance:
+    if latest - now > policy.defaults.clock_tolerance:
         return None, f"its time is yet to come ({latest:%Y-%m-%d})"
     if policy.defaults.age_from == "created":
         return (facts.created, "") if facts.created else (None, "no record tells its beginning")
@@ -230,15 +250,17 @@ def _active(facts: Facts, policy: Policy, now: datetime) -> tuple[datetime | Non
 
 def _newest(cases: Iterable[_Case], policy: Policy) -> frozenset[str]:
     """The paths of the newest sessions of each project, as many as the policy protects."""
-    projects = defaultdict[tuple[str, str], list[_Case]](list)
+    projects = defaultdict[tuple[str, ...], list[_Case]](list)
     for case in cases:
-        if not case.facts.untouched:
-            projects[case.facts.agent, case.facts.cwd or case.facts.project].append(case)
-    oldest = datetime.min.replace(tzinfo=UTC)
+        facts = case.facts
+        if not facts.untouched:
+            # Agents share a folder, but what they call a project without one is each their own.
+            name = (facts.cwd,) if facts.cwd else (facts.agent, facts.project)
+            projects[name].append(case)
     found: list[str] = []
     for some in projects.values():
         # By the time of each, for a family would have the same.
-        some.sort(key=lambda one: (one.facts.recorded or oldest, one.facts.path), reverse=True)
+        some.sort(key=lambda one: (one.facts.recorded or _OLDEST, one.facts.path), reverse=True)
         found += [case.facts.path for case in some[: policy.protect.min_keep_per_project]]
     return frozenset(found)
 
@@ -249,15 +271,15 @@ def _decided(
     facts = case.facts
     if facts.untouched:
         return Decision("skip", facts.untouched)
-    if hold := held(facts, holds, now):
-        return case.keep(_of_hold(hold), hold.name)
+    if kept := _held(case, holds, now):
+        return kept
     if case.age is None:
         return case.keep(case.unknown)
     rules = [rule for rule in policy.rules if match(rule.match, facts)]
     due = [r for r in rules if r.expire_after not in (None, FOREVER) and case.age >= _end(r)]
     if not due:
         return _young(case, policy, rules)
-    if kept := _protected(case, policy) or _retained(case, policy):
+    if kept := _bound(case, policy, holds, now):
         return kept
     whole = [rule for rule in due if rule.action != REDACT]
     if whole and facts.path not in newest:
@@ -274,29 +296,40 @@ def _expired(case: _Case, due: Sequence[Rule]) -> Decision:
     """The earliest rule that is due triggers, and the strongest action of all is done."""
     first = min(due, key=_end)
     strongest = max(due, key=lambda rule: ACTIONS.index(rule.action))
-    reason = f"older than {days(_end(first))}"
-    if strongest.action == SHRED:
-        return case.keep(
-            f'{reason}, and its key is not its own, so none can be shredded: use action = "delete"',
-            strongest.name,
-        )
-    return Decision(strongest.action, reason, strongest.name, case.age)
+    return _done(case, strongest.action, f"older than {days(_end(first))}", strongest.name)
+
+
+def _done(case: _Case, action: str, reason: str, rule: str) -> Decision:
+    """The decision that removes a session, if it can be done."""
+    if action == SHRED:
+        reason += ', and its key is not its own, so none can be shredded: use action = "delete"'
+        return case.keep(reason, rule)
+    return Decision(action, reason, rule, case.age)
 
 
 def _erased(case: _Case, policy: Policy, holds: tuple[Hold, ...], now: datetime) -> Decision:
     if case.facts.untouched:
         return Decision("skip", case.facts.untouched)
-    if hold := held(case.facts, holds, now):
-        return case.keep(_of_hold(hold), hold.name)
-    if kept := _retained(case, policy):
-        return kept
     kind, words = case.facts.trouble()
-    return case.keep(words) if kind == "live" else Decision("delete", _ERASE, "", case.age)
+    if kept := _held(case, holds, now):
+        return kept
+    if kind == "live":
+        return case.keep(words)
+    return _retained(case, policy) or Decision("delete", _ERASE, "", case.age)
 
 
-def _of_hold(hold: Hold) -> str:
+def _bound(case: _Case, policy: Policy, holds: tuple[Hold, ...], now: datetime) -> Decision | None:
+    """Why a session stays that would go, by all that its file tells once it is read."""
+    case.facts.trouble()
+    return _held(case, holds, now) or _protected(case, policy) or _retained(case, policy)
+
+
+def _held(case: _Case, holds: tuple[Hold, ...], now: datetime) -> Decision | None:
+    hold = held(case.facts, holds, now)
+    if hold is None:
+        return None
     until = f"until {hold.until:%Y-%m-%d %H:%M} UTC" if hold.until else "until released"
-    return f"hold {hold.name} {until}"
+    return case.keep(f"hold {hold.name} {until}", hold.name)
 
 
 def _protected(case: _Case, policy: Policy) -> Decision | None:
@@ -308,14 +341,11 @@ def _protected(case: _Case, policy: Policy) -> Decision | None:
 
 
 def _retained(case: _Case, policy: Policy) -> Decision | None:
-    """The longest retention that has not passed; one of unknown age is kept by any.
-
-    In doubt a rule that keeps is for a session, and one that removes is not.
-    """
+    """The longest retention that has not passed; one of unknown age is kept by any."""
     periods = [
         (rule.retain_for, rule.name)
         for rule in policy.rules
-        if rule.retain_for is not None and match(rule.match, case.facts, doubt=True)
+        if rule.retain_for is not None and _keeps(rule.match, case.facts)
     ]
     longest, name = max(periods, default=(timedelta(0), ""))
     if name and (case.age is None or case.age < longest):
@@ -347,31 +377,66 @@ def _cap(
     now: datetime,
     newest: frozenset[str],
 ) -> None:
-    """Remove sessions, oldest or largest first, until what matches a cap fits below it."""
+    """Remove sessions, oldest or largest first, until what matches a cap fits below it.
+
+    What a session reads its beginning from waits until that one goes.
+    """
+    sessions = [case.facts for case in cases]
+    keep_bases(sessions, left := list(decisions))
+    children = defaultdict[str, list[int]](list)
+    for at, facts in enumerate(sessions):
+        children[facts.base].append(at)
     found = [
         at
         for at, case in enumerate(cases)
-        if not case.facts.untouched and not decisions[at].removes and match(cap.match, case.facts)
+        if not case.facts.untouched and not left[at].removes and match(cap.match, case.facts)
     ]
-    excess = sum(cases[at].facts.size for at in found) - cap.max_bytes
+    excess = sum(sessions[at].size for at in found) - cap.max_bytes
     # One of unknown age is kept.
-    aged = [(cases[at].age or timedelta(0), at) for at in found if cases[at].age is not None]
-    if cap.order == "largest":
-        aged.sort(key=lambda one: cases[one[1]].facts.size, reverse=True)
-    else:
-        aged.sort(key=lambda one: one[0], reverse=True)
-    for _, at in aged:
-        if excess <= 0:
-            break
-        case = cases[at]
-        if held(case.facts, holds, now) or case.facts.path in newest or _retained(case, policy):
+    queue = [(*_turn(cap, cases[at]), at) for at in found if cases[at].age is not None]
+    heapify(queue)
+    waiting = defaultdict[str, list[tuple[int, timedelta, datetime, str, int]]](list)
+    while queue and excess > 0:
+        turn = heappop(queue)
+        at = turn[-1]
+        case, wanted = cases[at], decisions[at]
+        if not wanted.removes:
+            wanted = _capped(cap, case, policy, holds, now, newest) or wanted
+        if not wanted.removes:
+            decisions[at] = wanted
             continue
-        if kept := _protected(case, policy):
-            decisions[at] = kept
+        if any(
+            _strength(left[child]) < _strength(wanted) for child in children[case.facts.session]
+        ):
+            waiting[case.facts.session].append(turn)
             continue
-        reason = f"more than {cap.max_bytes:,} bytes in all"
-        decisions[at] = Decision(cap.action, reason, cap.name, case.age)
+        decisions[at] = left[at] = wanted
         excess -= case.facts.size
+        for turn in waiting.pop(case.facts.base, ()):
+            heappush(queue, turn)
+
+
+def _turn(cap: Cap, case: _Case) -> tuple[int, timedelta, datetime, str]:
+    """What comes first in order is the first to go; nothing else but these counts."""
+    facts = case.facts
+    size = -facts.size if cap.order == "largest" else 0
+    # A family has one age, of which the oldest copy goes first.
+    return size, -(case.age or timedelta(0)), facts.recorded or _OLDEST, facts.path
+
+
+def _capped(
+    cap: Cap,
+    case: _Case,
+    policy: Policy,
+    holds: tuple[Hold, ...],
+    now: datetime,
+    newest: frozenset[str],
+) -> Decision | None:
+    """What a cap does with a session, None for nothing."""
+    if _held(case, holds, now) or case.facts.path in newest or _retained(case, policy):
+        return None
+    reason = f"more than {cap.max_bytes:,} bytes in all"
+    return _bound(case, policy, holds, now) or _done(case, cap.action, reason, cap.name)
 
 
 def _strength(decision: Decision) -> int:

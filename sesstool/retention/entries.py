@@ -89,9 +89,9 @@ class Entry:
         return str(self.items[0].path)
 
     @property
-    def members(self) -> list[str]:
-        """Where its other files were."""
-        return [str(item.path) for item in self.items[1:]]
+    def paths(self) -> tuple[str, ...]:
+        """Where its files were."""
+        return tuple(str(item.path) for item in self.items)
 
     @property
     def size(self) -> int:
@@ -112,9 +112,8 @@ class Entry:
         """See `decide.Facts`: what was taken away is whole, and nobody writes to it."""
         return "", ""
 
-    def contains(self, code: str) -> bool:  # noqa: ARG002 - as the facts of a group have it
+    def contains(self, code: str) -> None:
         """See `matching.Facts`; nothing is looked for in what was taken away."""
-        return False
 
     def due(self, now: datetime) -> bool:
         """Whether its grace is over."""

@@ -20,8 +20,8 @@ from sesstool.records.source import SEALED, plain_path
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
-Contains = Callable[[Path], frozenset[str]]
-"""The codes of the redaction rules that find something in a session."""
+Contains = Callable[[Path], frozenset[str] | None]
+"""The codes of the redaction rules that find something in a session, None where it is not known."""
 
 
 class Piece(NamedTuple):
@@ -74,7 +74,7 @@ class Group:
     keys: Keys | None = None
     codes: Contains | None = None
     _trouble: tuple[str, str] | None = field(default=None, repr=False)
-    _codes: frozenset[str] | None = field(default=None, repr=False)
+    _codes: list[frozenset[str] | None] = field(default_factory=list, repr=False)
 
     @property
     def file(self) -> Path:
@@ -87,9 +87,9 @@ class Group:
         return str(self.file)
 
     @property
-    def members(self) -> list[str]:
-        """Its other files."""
-        return [str(piece.path) for piece in self.pieces[1:]]
+    def paths(self) -> tuple[str, ...]:
+        """The same of all its files."""
+        return tuple(str(piece.path) for piece in self.pieces)
 
     @property
     def agent(self) -> str:
@@ -116,11 +116,12 @@ class Group:
         """The newest time of its files."""
         return datetime.fromtimestamp(max(piece.mtime for piece in self.pieces) / 1e9, UTC)
 
-    def contains(self, code: str) -> bool:
-        """Whether a redaction rule whose code begins so finds something in the session."""
-        if self._codes is None:
-            self._codes = self.codes(self.file) if self.codes else frozenset()
-        return any(found.startswith(code) for found in self._codes)
+    def contains(self, code: str) -> bool | None:
+        """Whether a redaction rule whose code begins so finds something; None: not known."""
+        if not self._codes:
+            self._codes.append(self.codes(self.file) if self.codes else None)
+        codes = self._codes[0]
+        return None if codes is None else any(found.startswith(code) for found in codes)
 
     def has_more(self) -> bool:
         """Whether files have come to the session since it was looked at."""
@@ -132,7 +133,7 @@ class Group:
         return not known.issuperset(self.form.parts(plain))
 
     def trouble(self) -> tuple[str, str]:
-        """See `decide.Facts.trouble`. Counts the records on the way."""
+        """See `decide.Facts.trouble`. Counts the records and takes in what they tell."""
         if self._trouble is None:
             self._trouble = self.writer() or self._damage()
         return self._trouble
@@ -153,19 +154,25 @@ class Group:
     def _damage(self) -> tuple[str, str]:
         """Whether all lines of the session are whole records."""
         try:
+            tags, models = self.tags, set(self.models)
             with open_source(self.file, self.keys) as source:
                 count = 0
                 for number, _, line, _ in lines(source):
                     if not line or line.isspace():
                         continue
                     try:
-                        sound = isinstance(decode_any(line), dict)
+                        value = decode_any(line)
                     except ValueError:
-                        sound = False
-                    if not sound:
+                        value = None
+                    if not isinstance(value, dict):
                         return "damaged", f"damaged: line {number} is no whole record"
                     count += 1
+                    if self.form is not None:
+                        models.add(self.form.meaning(value).model)
+                        if (tag := self.form.tag(value)) is not None:
+                            tags = frozenset({tag} - {""})
                 self.records = count
+                self.tags, self.models = tags, frozenset(models - {""})
         except SesstoolError as error:
             return "unreadable", f"unreadable: {error.message}"
         return "", ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fnmatch import translate
 from functools import cache
 from typing import Protocol
@@ -25,10 +25,6 @@ class Facts(Protocol):
     @property
     def path(self) -> str:
         """The file, with no symbolic link in it."""
-
-    @property
-    def members(self) -> Sequence[str]:
-        """The other files that belong to it."""
 
     @property
     def project(self) -> str:
@@ -58,33 +54,37 @@ class Facts(Protocol):
     def encrypted(self) -> bool:
         """Whether it is encrypted."""
 
-    def contains(self, code_prefix: str, /) -> bool:
-        """Whether there is a finding whose code begins so."""
+    def contains(self, code_prefix: str, /) -> bool | None:
+        """Whether there is a finding whose code begins so, None where that cannot be known."""
 
 
-def match(match: Match, facts: Facts, *, doubt: bool = False, members: bool = False) -> bool:
+def match(match: Match, facts: Facts, *, doubt: bool = False) -> bool:
     """Whether all keys that are given hold.
 
     `doubt` is what a key counts as whose fact is not known: False for what removes; a caller may
-    say True for what keeps. With `members` a path may be that of any of its files. A part is of the
-    session, and changes nothing here.
+    say True for what keeps. A part is of the session, and changes nothing here.
     """
     return (
-        _any(match.path, [facts.path, *(facts.members if members else ())], doubt=doubt)
-        and _any(match.agent, [facts.agent], doubt=doubt)
-        and _any(match.session, [facts.session], doubt=doubt)
-        and _any(match.project, [facts.project], doubt=doubt)
-        and _any(match.cwd, [facts.cwd], doubt=doubt)
-        and _any(match.tags, facts.tags, doubt=False)  # none is no doubt
-        and _any(match.model, facts.models, doubt=doubt)
+        one_matches(match.path, [facts.path], doubt=doubt)
+        and one_matches(match.agent, [facts.agent], doubt=doubt)
+        and one_matches(match.session, [facts.session], doubt=doubt)
+        and one_matches(match.project, [facts.project], doubt=doubt)
+        and one_matches(match.cwd, [facts.cwd], doubt=doubt)
+        and one_matches(match.tags, facts.tags, doubt=False)  # none is no doubt
+        and one_matches(match.model, facts.models, doubt=doubt)
         and (match.larger_than is None or facts.size > match.larger_than)
         and (match.encrypted is None or facts.encrypted == match.encrypted)
         # Last: it may have to read the session.
-        and (not match.contains_rule or any(map(facts.contains, match.contains_rule)))
+        and (not match.contains_rule or _contains(match.contains_rule, facts, doubt=doubt))
     )
 
 
-def _any(globs: tuple[str, ...], values: Iterable[str], *, doubt: bool) -> bool:
+def _contains(codes: Iterable[str], facts: Facts, *, doubt: bool) -> bool:
+    found = map(facts.contains, codes)
+    return any(doubt if one is None else one for one in found)
+
+
+def one_matches(globs: tuple[str, ...], values: Iterable[str], *, doubt: bool) -> bool:
     """Whether a glob matches a value that is known, or there is no glob."""
     if not globs:
         return True

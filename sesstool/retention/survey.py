@@ -9,6 +9,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,8 +105,7 @@ def _look(path: Path, keys: Keys | None, homes: Homes) -> _Found | None:
     values: list[dict[str, Any]] = []
     blind = ""
     try:
-        with open_source(path, keys) as source:
-            values = [*_head(source), *_tail(source)]
+        values = _ends(path, keys)
     except AuthError:
         blind = "it is encrypted, and no key was given that opens it (-i KEYFILE)"
     except InputError as error:
@@ -119,7 +119,15 @@ def _look(path: Path, keys: Keys | None, homes: Homes) -> _Found | None:
     if blind:
         group.blind = blind
     root = at_home[1] if at_home else plain.parent
-    return _told(_Found(group, root), form, values, plain)
+    found = _told(_Found(group, root), form, values, plain)
+    # It is as young as the youngest of its subagents.
+    for piece in pieces[1:]:
+        if ".jsonl" in piece.path.suffixes:
+            with suppress(AuthError, InputError):  # what cannot be read has its file's time
+                told = (_time(form.meaning(value).time) for value in _ends(piece.path, keys))
+                times = [time for time in (group.recorded, *told) if time is not None]
+                group.recorded = max(times, default=None)
+    return found
 
 
 def _format(values: Sequence[dict[str, Any]], path: Path, at_home: Format | None) -> Format | None:
@@ -256,6 +264,12 @@ def _relate(found: Iterable[_Found]) -> None:
     for one in found:
         name = top(f"{one.group.agent} {one.group.session}")
         one.group.family = name if sizes[name] > 1 else ""
+
+
+def _ends(path: Path, keys: Keys | None) -> list[dict[str, Any]]:
+    """The records at the beginning and the end of a file. Raises AuthError and InputError."""
+    with open_source(path, keys) as source:
+        return [*_head(source), *_tail(source)]
 
 
 def _head(source: Source) -> Iterator[dict[str, Any]]:
