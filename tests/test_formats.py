@@ -343,6 +343,7 @@ def test_codex_folders(home, monkeypatch, tmp_path):
         assert CODEX.home(path) == home / ".codex"
         assert CODEX.session_id(path) == THREAD
     assert sorted(CODEX.find(THREAD[:5])) == sorted(paths)
+    assert sorted(CODEX.find("")) == sorted(paths)
     assert CODEX.session_id(Path("rollout.jsonl")) == ""
     assert CODEX.resume_command(THREAD, "") == f"codex resume {THREAD}"
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))

@@ -14,8 +14,8 @@ from tests.conftest import asks, jsonl, said
 FORKS = Path(__file__).parents[1] / "samples" / "forks"
 TORN = b'{"role":"tool","tool_call_id":"c1","cont'
 OUTPUTS = [
-    *("audit", "diff", "finding", "findings", "holds", "plan"),
-    *("redaction", "repair", "resume"),
+    *("audit", "diff", "doctor", "finding", "findings", "holds", "plan"),
+    *("prune", "redaction", "repair", "resume", "trash"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import click
 from sesstool import config
 from sesstool.cli.common import Common, common, out_stream, settings
 from sesstool.cli.main import ForwardingGroup
+from sesstool.cli.streams import destination
 from sesstool.text import safe
 
 
@@ -55,3 +57,36 @@ def validate(common: Common, file: Path | None) -> None:
     rules = policy.load(file)
     counts = f"holds {len(rules.holds)}, rules {len(rules.rules)}, caps {len(rules.caps)}"
     common.note(f"{file}: policy is right ({counts})")
+
+
+@command.command("doctor")
+@common("text", "json")
+@click.option(
+    "--policy",
+    "named",
+    type=click.Path(path_type=Path),
+    help="The retention policy; else the setting, else yours: retention.toml.",
+)
+@click.option("--exit-zero", is_flag=True, help="Exit 0 even where there is a conflict.")
+def doctor(common: Common, named: Path | None, exit_zero: bool) -> int:
+    """Tell what agents delete by themselves, and where that conflicts with policy and holds.
+
+    An agent that deletes sooner than a rule keeps, or than a rule acts, or while there is a hold,
+    is a conflict: it knows neither. Nothing is changed; exits 1 where there is a conflict.
+    """
+    from sesstool import api  # noqa: PLC0415 - the settings need none of these
+    from sesstool.formats import expiry  # noqa: PLC0415
+    from sesstool.report import doctor as report  # noqa: PLC0415
+    from sesstool.retention import holds, policy  # noqa: PLC0415
+    from sesstool.retention.doctor import diagnose  # noqa: PLC0415
+
+    path = named or policy.in_use(str(settings()["policy"].value))
+    rules = policy.load(path.expanduser()) if path else None
+    held, now = holds.read(api.state_folder()), datetime.now(UTC)
+    found = [diagnose(one, rules, held, now) for one in expiry.expiries(Path.cwd())]
+    as_json = common.output_format == "json"
+    with destination(common) as out:
+        out.write((report.to_json(found, rules) if as_json else report.to_text(found)).encode())
+    common.note(report.summary(found, rules))
+    common.note("what other agents delete by themselves is not known to sesstool")
+    return 1 if any(one.conflicts for one in found) and not exit_zero else 0

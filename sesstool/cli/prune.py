@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from sesstool import api
 from sesstool.api import retaining
 from sesstool.cli.common import Common, common, out_stream, settings, worst
 from sesstool.cli.keys import can_ask, key_options, keys_of
 from sesstool.cli.sealed import again
-from sesstool.cli.streams import destination, tell
+from sesstool.cli.streams import destination, refuse_report, tell
 from sesstool.cli.trash import settled
-from sesstool.errors import UsageError, WriteError
+from sesstool.errors import SesstoolError, UsageError, WriteError
+from sesstool.records.write import create
 from sesstool.report import retention as report
-from sesstool.retention import units
+from sesstool.report.retention_page import Heads, page
+from sesstool.retention import holds, trash, units
 from sesstool.retention.policy import Policy, default_path, load, parse
 
 if TYPE_CHECKING:
-    from sesstool.api.retaining import Plan
+    from sesstool.api.retaining import Done, Plan
 
 _LEGAL = "not legal advice: whether a policy meets the law, a person must judge"
 _NONE = b"version = 1\n"
@@ -89,6 +94,8 @@ def command(
     undo keeps. Trashed ones come back with `sesstool trash restore`.
     """
     _refuse(paths, as_of, write=write, dry_run=dry_run, erase=erase)
+    if html is not None:
+        refuse_report(html, ".html")
     rules = _policy(policy, erase=erase)
     keys = keys_of(shared, identities, passphrase_fd)
     if write:
@@ -96,6 +103,7 @@ def command(
     plan = retaining.plan(
         paths, rules, as_of, erase=erase, most=max_delete, trust_clock=trust_clock, keys=keys
     )
+    before = Heads.of(api.state_folder())
     done = None
     if write and plan:
         if plan.limit:
@@ -103,16 +111,19 @@ def command(
         _ask(shared, plan, yes=yes)
         done = list(retaining.apply(plan))
     with destination(shared) as out:
-        write_out = report.to_json if shared.output_format == "json" else report.to_text
-        out.write(write_out(plan, done, every=every).encode())
+        out.write(_told(shared, plan, done, every=every).encode())
     codes = [0]
     codes += [tell(shared, one.skipped) for one in done or () if one.skipped is not None]
     shared.note(report.summary(plan, done))
+    if done and (after := report.afterwards(done)):
+        shared.note(after)
     if plan and not write and as_of is None:
-        again(shared)
+        again(shared, "html")  # that file is there now
         if plan.limit:
             shared.note(f"note: {plan.limit}; --max-delete N allows it")
     shared.note(_LEGAL)
+    if html is not None:
+        codes.append(_report(shared, html, plan, done, before))
     codes.append(1 if plan and not write and not exit_zero else 0)
     return worst(codes)
 
@@ -147,6 +158,33 @@ def _policy(given: Path | None, *, erase: bool) -> Policy:
     return load(path)
 
 
+def _told(shared: Common, plan: Plan, done: list[Done] | None, *, every: bool) -> str:
+    """The result, wrapped where a person reads it at once."""
+    if shared.output_format == "json":
+        return report.to_json(plan, done, every=every)
+    watched = shared.output is None and sys.stdout.isatty()
+    columns = shutil.get_terminal_size((80, 24)).columns if watched else None
+    return report.to_text(plan, done, every=every, columns=columns)
+
+
+def _report(shared: Common, path: Path, plan: Plan, done: list[Done] | None, before: Heads) -> int:
+    """Write the page of the run; that it cannot be written is told, and undoes nothing."""
+    state = api.state_folder()
+    try:
+        text = page(
+            plan,
+            done,
+            holds=holds.read(state),
+            trash=trash.entries(state),
+            heads=(before, Heads.of(state)),
+        )
+        create(path, [text.encode()])
+    except SesstoolError as error:
+        return tell(shared, error)
+    shared.note(f"report: {path}")
+    return 0
+
+
 def _ask(shared: Common, plan: Plan, *, yes: bool) -> None:
     """Have a person agree to what goes."""
     if yes:
@@ -154,6 +192,6 @@ def _ask(shared: Common, plan: Plan, *, yes: bool) -> None:
     what = report.summary(plan, None)
     if not can_ask(shared):
         raise WriteError(f"{what}, and nobody can be asked", hint="add --yes")
-    out_stream().write(report.to_text(plan, None, every=False).encode())
+    out_stream().write(_told(shared, plan, None, every=False).encode())
     out_stream().flush()
     click.confirm(f"{what}. Do it?", abort=True, err=True)

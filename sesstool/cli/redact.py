@@ -23,7 +23,7 @@ from sesstool.cli.keys import (
 )
 from sesstool.cli.redacted import copied, poured_out, said, shown, something, verdict
 from sesstool.cli.spool import Spool
-from sesstool.cli.streams import encrypted, found, piped
+from sesstool.cli.streams import encrypted, found, piped, refuse_nowhere, refuse_report
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError, WriteError
 from sesstool.privacy import allow as allow_list
@@ -33,7 +33,6 @@ from sesstool.records.undo import state_folder
 from sesstool.records.write import create, real_path
 from sesstool.report import REPORTERS
 from sesstool.report.base import count
-from sesstool.text import quoted
 
 _PROFILES = {
     "resume": "opaque fields stay, signed thinking with values goes whole; the session resumes",
@@ -174,7 +173,8 @@ def command(
     if only_subject and not subject:
         raise UsageError("--only-subject is of no use without --subject", hint="name the person")
     _refuse(shared, paths, write=write, in_place=in_place, dry_run=dry_run, check=check)
-    _refuse_reports(reports, force=force)
+    for report in reports:
+        refuse_report(report, ".json", ".html", force=force)
     chosen = profile or ("share" if shared.output is not None else "resume")
     choice = api.Choice(
         profile=chosen,
@@ -191,7 +191,7 @@ def command(
     keep_in = None
     if vault is not None and (write or shared.output is not None):
         _refuse_shared(vault, shared, force=force)
-        _refuse_nowhere(vault)
+        refuse_nowhere(vault)
         keep_in = (vault, secret(shared, vault, identities, passphrase_fd))
     if write and not yes:
         _ask(shared)
@@ -354,32 +354,6 @@ def _ask(shared: Common) -> None:
         abort=True,
         err=True,
     )
-
-
-def _refuse_reports(reports: tuple[Path, ...], *, force: bool) -> None:
-    """Refuse before the work what would fail after it."""
-    for report in reports:
-        if report.suffix.lower() not in (".json", ".html"):
-            raise UsageError(
-                f"the report {report} is neither .json nor .html",
-                hint="its name says which of them it is to be",
-            )
-        if report.exists() and not force:
-            raise WriteError(
-                f"cannot write {report}: it exists already",
-                hint="choose another name, or add --force",
-            )
-        _refuse_nowhere(report)
-
-
-def _refuse_nowhere(path: Path) -> None:
-    """Refuse a file to be made in a folder that is not there."""
-    folder = real_path(path).parent
-    if not folder.is_dir():
-        raise WriteError(
-            f"cannot write {path}: there is no folder {path.parent}",
-            hint=f"mkdir -p {quoted(path.parent)}",
-        )
 
 
 @contextmanager

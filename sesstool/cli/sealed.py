@@ -144,14 +144,17 @@ def names(
     return [output]
 
 
-def again(shared: Common) -> None:
-    """Tell the command that does what this one previewed: the same with --write."""
+def again(shared: Common, *without: str) -> None:
+    """Tell the command that does what this one previewed: the same with --write.
+
+    The parameters `without` which it goes are left out.
+    """
     context = click.get_current_context()
     words = ["sesstool", context.info_name or "", "--write"]
     # Paths come last.
     for param in sorted(context.command.params, key=lambda one: isinstance(one, click.Argument)):
         name = str(param.name)
-        if name == "dry_run" or context.get_parameter_source(name) is not _TYPED:
+        if name in ("dry_run", *without) or context.get_parameter_source(name) is not _TYPED:
             continue
         value = context.params.get(name)
         each = value if isinstance(value, tuple) else (value,)

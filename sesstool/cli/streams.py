@@ -15,11 +15,11 @@ from typing import BinaryIO
 from sesstool import api
 from sesstool.audit import log
 from sesstool.cli.common import Common, err, out_stream
-from sesstool.errors import SesstoolError, UsageError
+from sesstool.errors import SesstoolError, UsageError, WriteError
 from sesstool.records import convert
 from sesstool.records.source import SEALED
 from sesstool.records.undo import State
-from sesstool.records.write import create
+from sesstool.records.write import create, real_path
 from sesstool.text import quoted
 
 # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of mallopt(3).
@@ -35,6 +35,31 @@ def destination(shared: Common) -> Iterator[BinaryIO]:
     kept = io.BytesIO()
     yield kept
     create(shared.output, [kept.getvalue()])
+
+
+def refuse_report(path: Path, *endings: str, force: bool | None = None) -> None:
+    """Refuse before the work a report that could not be written after it.
+
+    `force` is None where the command has no --force. Raises UsageError and WriteError.
+    """
+    if path.suffix.lower() not in endings:
+        *some, last = endings
+        either = f"neither {', '.join(some)} nor {last}" if some else f"not {last}"
+        raise UsageError(f"the report {path} is {either}", hint="its name says what it is to be")
+    if os.path.lexists(path) and not force:
+        hint = "choose another name" + ("" if force is None else ", or add --force")
+        raise WriteError(f"cannot write {path}: it exists already", hint=hint)
+    refuse_nowhere(path)
+
+
+def refuse_nowhere(path: Path) -> None:
+    """Refuse a file to be made in a folder that is not there. Raises WriteError."""
+    folder = real_path(path).parent
+    if not folder.is_dir():
+        raise WriteError(
+            f"cannot write {path}: there is no folder {path.parent}",
+            hint=f"mkdir -p {quoted(path.parent)}",
+        )
 
 
 def found(shared: Common, names: Iterable[str], codes: list[int]) -> Iterator[Path | str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from importlib import resources
 from typing import Any
 
 from sesstool import __version__
@@ -17,12 +16,14 @@ from sesstool.api.redaction import Redacted, Redaction, bystanders, copies
 from sesstool.privacy.tally import LENGTHS, Found, Spotted, Tally
 from sesstool.privacy.values import KNOWN
 from sesstool.privacy.views import DEPTH
+from sesstool.report.page import counted, render
 
 SCHEMA_VERSION = 1
 _ACTIONS = ("replaced", "removed", "kept")
 # The places of all files together: a page of more is read by nobody, and would fill the memory.
 _PLACES = 5000
 _TITLES = {"preview": "Preview", "copies": "Redacted copies", "in place": "Redacted in place"}
+_TONES = {"values-found": "bad", "values-left": "care"}
 _CHECKS = (
     "every line was read again by another decoder than the one that changed it",
     "lines that were valid JSON are valid JSON, and no line came or went",
@@ -76,15 +77,12 @@ def document(
 
 def page(document_: dict[str, Any]) -> str:
     """The report as one HTML page."""
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - start-up time
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"number": lambda n: f"{n:,}", "count": _counted, "link": _link}
-    template = resources.files("sesstool.report").joinpath("redaction.html.j2").read_text("utf-8")
-    return environment.from_string(template).render(
-        report=document_, title=_TITLES[document_["done"]], actions=_worded(document_["done"])
+    return render(
+        "redaction.html.j2",
+        report=document_,
+        title=_TITLES[document_["done"]],
+        actions=_worded(document_["done"]),
+        tone=_TONES.get(document_["verdict"]["name"], "good"),
     )
 
 
@@ -118,7 +116,7 @@ def _verdict(done: str, totals: dict[str, int]) -> dict[str, str]:
     places, kept = totals["places"], totals["kept"]
     if done == "preview":
         hold = "holds a value" if places == 1 else "hold values"
-        text = f"{_counted(places, 'place')} {hold}. Nothing was changed."
+        text = f"{counted(places, 'place')} {hold}. Nothing was changed."
         return {"name": "values-found", "text": text}
     if kept:
         text = (
@@ -281,20 +279,8 @@ def _risks(
         yield "A secret that was in a session is known to others: revoke it, redacted or not."
 
 
-def _counted(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def _worded(done: str) -> dict[str, str]:
     """What becomes of a place, for people."""
     if done == "preview":
         return {"replaced": "to replace", "removed": "to remove", "kept": "to be kept"}
     return {action: action for action in _ACTIONS}
-
-
-def _link(target: str) -> str:
-    """A page to link to, "" where it is something else."""
-    if target.startswith("https://"):
-        return target
-    host = target.partition("/")[0]
-    return f"https://{target}" if "." in host and ":" not in host and " " not in target else ""

@@ -3,93 +3,135 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+import textwrap
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sesstool.api.retaining import Done, Plan, Row
 from sesstool.report.base import count
 from sesstool.retention.decide import days
+from sesstool.retention.policy import ACTIONS
 from sesstool.retention.trash import PURGED, Entry
-from sesstool.text import safe
+from sesstool.text import safe, width
 
-_HEAD = ("ACTION", "SESSION", "LAST ACTIVE", "AGE", "SIZE", "REASON")
+_HEAD = ("ACTION", "SESSION", "AGE", "SIZE", "FILES", "WHY")
+# So that 80 columns are enough, the number of files stands only before.
+_DONE = ("ACTION", "SESSION", "AGE", "SIZE", "ENTRY", "WHY")
+_RIGHT = ("AGE", "SIZE", "FILES")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
+_ID = 13  # of which 12 digits tell the time in the ids of Codex
+# A shorter column is no help.
+_LEAST = 24
+_PAST = {"archive": "archived", "trash": "in the trash", "delete": "deleted", PURGED: "purged"}
 
 
-def to_text(plan: Plan, done: Sequence[Done] | None, *, every: bool) -> str:
-    """A table of the sessions, with the files of those that something is done with.
+def to_text(
+    plan: Plan, done: Sequence[Done] | None, *, every: bool, columns: int | None = None
+) -> str:
+    """The sessions that something is done with, by project, and why the others stay.
 
-    `done` is what came of it, None for a preview; `every` tells of those that are kept, too.
+    `done` is what came of it, None for a preview; `every` tells of each that stays, too. Reasons
+    are wrapped to so many `columns`, None for not at all.
     """
-    rows = [row for row in plan.rows if every or row.changes]
-    table = [_HEAD, *(_cells(row) for row in rows), *(_ended(entry) for entry in plan.ended)]
-    widths = [max(len(line[at]) for line in table) for at in range(len(_HEAD) - 1)]
-    lines = [_line(line, widths) for line in table]
-    out = [lines[0]] if len(table) > 1 else []
-    for row, line in zip(rows, lines[1:], strict=False):
-        out.append(line)
-        if row.changes:
-            out += [f"    {safe(text)}" for text in _details(row)]
-    out += lines[1 + len(rows) :]
-    ends = {one.path: one for one in done or ()}
-    out += [
-        f"{one.action}: {safe(one.path)}: "
-        + (f"done, entry {one.entry.id}" if one.entry else "done" if not one.skipped else "skipped")
-        for one in ends.values()
+    ends = None if done is None else {one.path: one for one in done}
+    places = defaultdict[str, list[Row]](list)
+    for row in sorted(plan.rows if every else plan.changes, key=_rank):
+        places[_place(row)].append(row)
+    sections = [
+        (name, [(_cells(row, ends), list(_stays(row))) for row in rows])
+        for name, rows in sorted(places.items())
     ]
+    if plan.ended:
+        purged = [(_purged(entry, ends), list[str]()) for entry in plan.ended]
+        sections.append(("the trash, where the grace is over", purged))
+    table = [cells for _, rows in sections for cells, _ in rows]
+    head = _HEAD if done is None else _DONE
+    widths = [max(map(width, column)) for column in zip(head, *table, strict=True)]
+    out = [_line(head, head, widths, None)] if table else []
+    for name, rows in sections:
+        out.append(name)
+        for cells, stays in rows:
+            out.append(_line(head, cells, widths, columns))
+            out += [f"    {line}" for line in stays]
+    if not every:
+        out += _kept(plan.rows, columns, space=bool(table))
     return "".join(f"{line}\n" for line in out)
 
 
 def to_json(plan: Plan, done: Sequence[Done] | None, *, every: bool) -> str:
-    """The same as one document; see schemas/output/retention.schema.json."""
-    value = {
+    """The same as one document; see schemas/output/prune.schema.json."""
+    return json.dumps(document(plan, done, every=every), indent=2) + "\n"
+
+
+def document(plan: Plan, done: Sequence[Done] | None, *, every: bool) -> dict[str, Any]:
+    """What the JSON has."""
+    return {
         "schema_version": 1,
         "as_of": plan.now.isoformat(),
         "policy": {"file": plan.policy.name, "sha256": plan.policy.sha256},
         "looked_at": plan.looked_at,
         "limit": plan.limit,
-        "sessions": [_session(row) for row in plan.rows if every or row.changes],
-        "trash": [_entry(entry) for entry in plan.ended],
+        "sessions": [_session(row) for row in plan.rows if every or row in plan.changes],
+        "trash": [entry_value(entry) for entry in plan.ended],
         "done": None if done is None else [_done(one) for one in done],
     }
-    return json.dumps(value, indent=2) + "\n"
 
 
 def summary(plan: Plan, done: Sequence[Done] | None) -> str:
-    """How many sessions there are for each action, in one line."""
+    """What happens to how many sessions, or did, in one line."""
     if done is not None:
-        acted = Counter(one.action for one in done if one.skipped is None)
+        acted = Counter(_PAST.get(one.action, one.action) for one in done if one.skipped is None)
         skipped = sum(one.skipped is not None for one in done)
-        return _listed(acted) + (f"; {skipped} skipped" if skipped else "")
-    counts = Counter(row.decision.action for row in plan.rows)
-    counts[PURGED] += len(plan.ended)
-    return f"{_listed(counts)} of {count(plan.looked_at, 'session')}"
+        told = _listed(acted) or "nothing was done"
+        return told + (f"; {skipped:,} skipped" if skipped else "")
+    acts = Counter(row.decision.action for row in plan.changes)
+    acts[PURGED] += len(plan.ended)
+    size_ = sum(row.group.size for row in plan.changes)
+    told = f"{_listed(acts)} ({size(size_)})" if plan.changes else _listed(acts)
+    stays = f"{len(plan.rows) - len(plan.changes):,} of {len(plan.rows):,} sessions stay"
+    return f"{told or 'nothing to do'}; {stays}"
+
+
+def afterwards(done: Sequence[Done]) -> str:
+    """How what went can come back, and until when; "" where nothing can."""
+    entries = [one.entry for one in done if one.entry and one.action == "trash"]
+    ends = [_date(entry.until) for entry in entries if entry.until]
+    if ends:
+        return f"next: sesstool trash restore ID, until {min(ends)} (trash list shows all)"
+    if any(one.entry and one.action == "archive" for one in done):
+        return "next: sesstool trash restore ID (trash list shows all)"
+    return ""
 
 
 def entries_to_text(entries: Iterable[Entry]) -> str:
     """The entries of the trash, one a line."""
-    lines = [("ID", "SESSION", "TAKEN", "BY", "SIZE", "UNTIL")]
+    lines = [("ID", "SESSION", "TAKEN", "SIZE", "UNTIL", "BY")]
     lines += [
         (
             entry.id,
-            safe(entry.session)[:13],
+            safe(entry.session)[:_ID],
             _date(entry.made),
-            f"{entry.action} ({safe(entry.rule) or 'request'})",
             size(entry.size),
             _date(entry.until) if entry.until else "for ever",
+            f"{entry.action} ({_by(entry.rule)})",
         )
         for entry in entries
     ]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]) - 1)]
-    return "".join(f"{_line(line, widths)}\n" for line in lines) if len(lines) > 1 else ""
+    widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
+    return (
+        "".join(f"{_line(lines[0], line, widths, None)}\n" for line in lines)
+        if len(lines) > 1
+        else ""
+    )
 
 
 def entries_to_json(entries: Iterable[Entry]) -> str:
     """The same as one document."""
     return (
-        json.dumps({"schema_version": 1, "entries": [_entry(e) for e in entries]}, indent=2) + "\n"
+        json.dumps({"schema_version": 1, "entries": [entry_value(e) for e in entries]}, indent=2)
+        + "\n"
     )
 
 
@@ -105,60 +147,122 @@ def size(number: int) -> str:
     )
 
 
+def why(row: Row) -> str:
+    """The reason, and the rule that gives it."""
+    decision = row.decision
+    if decision.rule and not decision.reason.startswith("hold "):
+        return f"{decision.reason} ({_by(decision.rule)})"
+    return decision.reason
+
+
+def _by(rule: str) -> str:
+    return f"rule {safe(rule)}" if rule else "by request"
+
+
 def _listed(counts: Counter[str]) -> str:
-    some = [f"{number} {action}" for action, number in sorted(counts.items()) if number]
-    return ", ".join(some) or "nothing to do"
+    return ", ".join(f"{number:,} {action}" for action, number in sorted(counts.items()) if number)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    *columns, last = cells
-    return "  ".join([*(c.ljust(w) for c, w in zip(columns, widths, strict=True)), last])
+def _rank(row: Row) -> tuple[int, timedelta, str]:
+    """What is removed for good comes first, and of that the oldest."""
+    action = row.decision.action
+    order = len(ACTIONS) - ACTIONS.index(action) if action in ACTIONS else len(ACTIONS) + 1
+    return order, -(row.decision.age or timedelta(0)), row.group.path
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _place(row: Row) -> str:
+    """Where a session belongs: its agent, and the folder that this worked in."""
+    group = row.group
+    folder = safe(group.cwd or str(group.file.parent))
+    return f"{group.agent} in {folder}" if group.agent else folder
+
+
+def _line(
+    head: Sequence[str], cells: Sequence[str], widths: Sequence[int], columns: int | None
+) -> str:
+    """A row of a table; the last cell is wrapped below itself."""
+    *first, last = cells
+    padded = [
+        " " * (cells_ - width(text)) + text
+        if name in _RIGHT
+        else text + " " * (cells_ - width(text))
+        for name, text, cells_ in zip(head, first, widths, strict=False)
+    ]
+    start = "  ".join([*padded, ""])
+    room = len(last) if columns is None else max(columns - width(start) - 1, _LEAST)
+    return start + f"\n{' ' * width(start)}".join(_wrapped(last, room))
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    return textwrap.wrap(text, max(room, 1), break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _cells(row: Row, ends: dict[str, Done] | None) -> tuple[str, ...]:
     group, decision = row
-    reason = decision.reason
-    if decision.rule and not reason.startswith("hold "):
-        reason += f" (rule {decision.rule})"
     return (
         decision.action,
-        safe(group.session)[:13],
-        _date(group.recorded),
+        safe(group.session)[:_ID],
         "-" if decision.age is None else days(decision.age),
         size(group.size),
-        safe(reason),
+        *_end(ends, group.path, len(group.pieces), safe(why(row))),
     )
 
 
-def _ended(entry: Entry) -> tuple[str, ...]:
+def _purged(entry: Entry, ends: dict[str, Done] | None) -> tuple[str, ...]:
     return (
         PURGED,
-        safe(entry.session)[:13],
-        _date(entry.recorded),
+        safe(entry.session)[:_ID],
         "-",
         size(entry.size),
-        _why(entry),
+        *_end(ends, entry.path, len(entry.items), safe(gone_by(entry))),
     )
 
 
-def _why(entry: Entry) -> str:
+def gone_by(entry: Entry) -> str:
+    """Why an entry of the trash goes for good."""
     if entry.until is None:
         return f"archived on {_date(entry.made)}, and a later rule is due"
     return f"taken away on {_date(entry.made)}, and its grace is over"
 
 
-def _details(row: Row) -> Iterator[str]:
-    group = row.group
-    side = len(group.pieces) - 1
-    yield f"{group.path}" + (f" and {count(side, 'file')} more" if side else "")
-    if others := sum(piece.names > 1 for piece in group.pieces):
-        yield f"stays: other names (hard links) of {count(others, 'file')}"
-    for link in group.links:
-        yield f"stays: {link}: a link, and may be somebody else's"
+def _date(time: datetime) -> str:
+    return f"{time:%Y-%m-%d}"
 
 
-def _date(time: datetime | None) -> str:
-    return f"{time:%Y-%m-%d}" if time else "-"
+def _end(ends: dict[str, Done] | None, path: str, files: int, reason: str) -> tuple[str, str]:
+    """How many files there are, or what came of them, and why."""
+    if ends is None:
+        return f"{files:,}", reason
+    done = ends.get(path)
+    if done is None:
+        return "-", reason
+    if done.skipped is not None:
+        return "skipped", safe(done.skipped.message)
+    return done.entry.id if done.entry else "done", reason
+
+
+def _stays(row: Row) -> Iterator[str]:
+    """What of a session stays although it goes."""
+    if row.decision.removes:
+        if others := sum(piece.names > 1 for piece in row.group.pieces):
+            yield f"stays: other names (hard links) of {count(others, 'file')}"
+        for link in row.group.links:
+            yield f"stays: {safe(str(link))}: a link, and may be somebody else's"
+
+
+def _kept(rows: Iterable[Row], columns: int | None, *, space: bool) -> Iterator[str]:
+    """How many sessions stay for which reason; what a reason says of one session is left out."""
+    stay = (row for row in rows if row.decision.action in ("keep", "skip"))
+    reasons = Counter(safe(why(row).partition(": ")[0]) for row in stay)
+    if reasons and space:
+        yield ""
+    if reasons:
+        yield "What stays, and why (--all tells each):"
+    numbers = [f"{number:,}" for number in reasons.values()]
+    for reason, number in reasons.most_common():
+        start = f"  {number:>{max(map(len, numbers)) if numbers else 0},}  "
+        room = len(reason) if columns is None else columns - len(start) - 1
+        yield start + f"\n{' ' * len(start)}".join(_wrapped(reason, room))
 
 
 def _session(row: Row) -> dict[str, Any]:
@@ -170,6 +274,7 @@ def _session(row: Row) -> dict[str, Any]:
         "action": decision.action,
         "rule": decision.rule,
         "reason": decision.reason,
+        "created": group.created.isoformat() if group.created else None,
         "last_activity": group.recorded.isoformat() if group.recorded else None,
         "age_seconds": None if decision.age is None else int(decision.age.total_seconds()),
         "bytes": group.size,
@@ -177,7 +282,8 @@ def _session(row: Row) -> dict[str, Any]:
     }
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def entry_value(entry: Entry) -> dict[str, Any]:
+    """An entry of the trash in JSON."""
     return {
         "id": entry.id,
         "session": entry.session,
