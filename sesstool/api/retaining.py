@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sesstool import api
-from sesstool.api import redaction
+from sesstool.api import erasing, redaction
 from sesstool.audit import log
 from sesstool.encryption.keys import parse_recipient
 from sesstool.errors import LiveSessionError, SesstoolError, WriteError
@@ -20,6 +20,7 @@ from sesstool.records.live import one_look
 from sesstool.records.source import SEALED, plain_path
 from sesstool.records.write import place_of
 from sesstool.retention import decide, holds, trash
+from sesstool.retention.cleanup import Residue
 from sesstool.retention.decide import Decision
 from sesstool.retention.groups import Group
 from sesstool.retention.policy import Hold, Policy
@@ -33,10 +34,14 @@ __all__ = ["Done", "Plan", "Row", "apply", "homes", "plan"]
 
 
 class Row(NamedTuple):
-    """A session, and what is to be done with it."""
+    """A session, and what is to be done with it.
+
+    `residues` are what its agent has of it in files that it shares, where that was looked for.
+    """
 
     group: Group
     decision: Decision
+    residues: tuple[Residue, ...] = ()
 
     @property
     def changes(self) -> bool:
@@ -45,12 +50,18 @@ class Row(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What came of a row, or of an entry of the trash: the entry, or why it was skipped."""
+    """What came of a row, or of an entry of the trash: the entry, or why it was skipped.
+
+    `cleaned` counts the lines and rows that went from shared files, and `left` tells
+    of files of the agent's home that hold words of a session that was erased, or may.
+    """
 
     path: str
     action: str
     entry: Entry | None = None
     skipped: SesstoolError | None = None
+    cleaned: int = 0
+    left: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,7 @@ def plan(
     now: datetime | None = None,
     *,
     erase: bool = False,
+    clean_up: bool = False,
     most: int | None = None,
     trust_clock: bool = False,
     keys: Keys | None = None,
@@ -100,8 +112,10 @@ def plan(
     """What the policy says of the named sessions, of those of all agents where none is named.
 
     What else lies in the homes of the named ones is looked at, too, for it may need them. `erase`
-    asks to delete the named ones whatever their age. `most` is how many sessions may go, in the
-    place of what the policy says. Nothing is written. Raises InputError, UsageError and WriteError.
+    asks to delete the named ones whatever their age. With it, and with `clean_up`, what the agents
+    have of deleted sessions in shared files is looked for. `most` is how many sessions may go, in
+    the place of what the policy says. Nothing is written. Raises InputError, UsageError and
+    WriteError.
     """
     state = state or api.state_folder()
     when = now or datetime.now(UTC)
@@ -122,17 +136,24 @@ def plan(
     decide.keep_bases([group for group, _ in rows], made := [row for _, row in rows])
     limit = "" if erase and most is None else decide.check_limit(made, policy, most)
     ended = [] if erase else list(_ended(trash.entries(state), policy, when, held))
-    told = tuple(Row(g, d) for (g, _), d in zip(rows, made, strict=True) if g.asked)
+    told = tuple(
+        Row(group, decision, _residues(group, decision, erase=erase) if erase or clean_up else ())
+        for (group, _), decision in zip(rows, made, strict=True)
+        if group.asked
+    )
     return Plan(policy, when, told, len(groups), tuple(ended), limit)
 
 
 def apply(
     wanted: Plan,
     *,
+    clean_up: bool = False,
     ignore_live: bool = False,
     state: Path | None = None,
 ) -> Iterator[Done]:
     """Do what a plan says, and tell of each session as it is done.
+
+    `clean_up` takes what was found of deleted sessions out of shared files too, before they go.
 
     What changed since, is held or in use by now, or is needed by something that was skipped, is
     skipped. Raises InputError and WriteError where nothing can go on.
@@ -142,14 +163,19 @@ def apply(
         trash.settle(state)
         needed: set[str] = set()
         # What others read from goes after them.
-        for row in sorted(wanted.changes, key=lambda one: _depth(one, wanted.changes)):
-            group, decision = row
+        for row in _forks_first(wanted.changes):
+            group, decision, _ = row
             try:
                 if group.session in needed:
                     raise WriteError(f"{group.path}: a fork that was skipped needs it")
                 _check(group, wanted, state, ignore_live=ignore_live)
+                texts = erasing.prompts(group) if row.residues else []
+                found = row.residues if clean_up else ()
+                # First: where it fails, or is killed, the session is still there to be erased.
+                cleaned = erasing.clean(found, state, ignore_live=ignore_live)
                 entry = _do(group, decision, wanted, state)
-                yield Done(group.path, decision.action, entry)
+                left = erasing.left(group, texts)
+                yield Done(group.path, decision.action, entry, None, cleaned, left)
             except SesstoolError as error:
                 needed |= {group.base} - {""}
                 yield Done(group.path, decision.action, skipped=error)
@@ -161,6 +187,12 @@ def apply(
                 yield Done(entry.path, trash.PURGED, trash.purge(state, entry))
             except SesstoolError as error:
                 yield Done(entry.path, trash.PURGED, skipped=error)
+
+
+def _residues(group: Group, decision: Decision, *, erase: bool) -> tuple[Residue, ...]:
+    if decision.action != "delete":
+        return ()
+    return tuple(erasing.residues(group, every=erase))
 
 
 def _codes(path: Path, keys: Keys | None) -> frozenset[str] | None:
@@ -215,15 +247,18 @@ def _ended(
             yield entry
 
 
-def _depth(row: Row, rows: Sequence[Row]) -> int:
-    """How many of the rows stand between a session and one that reads nothing from another."""
-    above = {other.group.session: other for other in rows}
-    depth, seen = 0, set[str]()
-    while row.group.base in above and row.group.base not in seen:
-        seen.add(row.group.base)
-        row = above[row.group.base]
-        depth -= 1
-    return depth
+def _forks_first(rows: Sequence[Row]) -> list[Row]:
+    """The rows, each before the one whose file it reads its beginning from."""
+    above = {row.group.session: row.group.base for row in rows}
+
+    def depth(row: Row) -> int:
+        name, seen = row.group.base, set[str]()
+        while name in above and name not in seen:
+            seen.add(name)
+            name = above[name]
+        return len(seen)
+
+    return sorted(rows, key=depth, reverse=True)
 
 
 def _check(group: Group, wanted: Plan, state: Path, *, ignore_live: bool) -> None:

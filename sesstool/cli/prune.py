@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,8 @@ from sesstool.records.write import create
 from sesstool.report import retention as report
 from sesstool.report.retention_page import Heads, page
 from sesstool.retention import holds, trash, units
-from sesstool.retention.policy import Policy, default_path, load, parse
+from sesstool.retention.cleanup import places
+from sesstool.retention.policy import Policy, default_path, in_use, load, parse
 
 if TYPE_CHECKING:
     from sesstool.api.retaining import Done, Plan
@@ -61,6 +63,11 @@ class Moment(click.ParamType[datetime]):
 )
 @click.option("--as-of", type=Moment(), help="What would be done then; writes nothing.")
 @click.option("--erase", is_flag=True, help="Delete the sessions that PATH names, of any age.")
+@click.option(
+    "--clean-up",
+    is_flag=True,
+    help="Take deleted sessions out of what their agents share: histories, databases.",
+)
 @click.option("--max-delete", type=click.IntRange(min=0), help="How many sessions may go.")
 @click.option("--trust-clock", is_flag=True, help="Take the clock's time as it is.")
 @click.option("--all", "every", is_flag=True, help="Tell of the sessions that are kept, too.")
@@ -76,6 +83,7 @@ def command(
     policy: Path | None,
     as_of: datetime | None,
     erase: bool,
+    clean_up: bool,
     max_delete: int | None,
     trust_clock: bool,
     every: bool,
@@ -101,7 +109,14 @@ def command(
     if write:
         settled(shared)
     plan = retaining.plan(
-        paths, rules, as_of, erase=erase, most=max_delete, trust_clock=trust_clock, keys=keys
+        paths,
+        rules,
+        as_of,
+        erase=erase,
+        clean_up=clean_up,
+        most=max_delete,
+        trust_clock=trust_clock,
+        keys=keys,
     )
     before = Heads.of(api.state_folder())
     done = None
@@ -109,12 +124,14 @@ def command(
         if plan.limit:
             raise WriteError(f"nothing was done: {plan.limit}", hint="--max-delete N allows it")
         _ask(shared, plan, yes=yes)
-        done = list(retaining.apply(plan))
+        done = list(retaining.apply(plan, clean_up=clean_up))
     with destination(shared) as out:
         out.write(_told(shared, plan, done, every=every).encode())
     codes = [0]
     codes += [tell(shared, one.skipped) for one in done or () if one.skipped is not None]
     shared.note(report.summary(plan, done))
+    for line in _beyond(plan, done, clean_up=clean_up):
+        shared.note(line)
     if done and (after := report.afterwards(done)):
         shared.note(after)
     if plan and not write and as_of is None:
@@ -146,16 +163,27 @@ def _refuse(
 
 def _policy(given: Path | None, *, erase: bool) -> Policy:
     """The policy of the option, of the settings, or the user's own. Raises UsageError."""
-    named = settings()["policy"].value
-    path = given or (Path(str(named)).expanduser() if named else default_path())
-    if given is None and not named and not path.exists():
-        if erase:
-            return parse(_NONE, "no policy")
+    path = given or in_use(str(settings()["policy"].value))
+    if path is None and erase:
+        return parse(_NONE, "no policy")
+    if path is None:
         raise UsageError(
-            f"there is no retention policy: neither --policy nor {path}",
+            f"there is no retention policy: neither --policy nor {default_path()}",
             hint="write one; the README has an example, and sesstool config validate checks it",
         )
     return load(path)
+
+
+def _beyond(plan: Plan, done: list[Done] | None, *, clean_up: bool) -> Iterator[str]:
+    """What deletion does not reach, and what is left in an agent's home."""
+    deleted = [row for row in plan.changes if row.decision.action == "delete"]
+    if any(row.residues for row in deleted) and not clean_up:
+        yield "--clean-up takes out what is elsewhere; close the agents first"
+    for one in done or ():
+        yield from (f"{one.path}: {said}" for said in one.left)
+    formats = {row.group.form for row in deleted if row.group.form is not None}
+    for place in dict.fromkeys(place for form in formats for place in places(form)):
+        yield f"not reached: {place}"
 
 
 def _told(shared: Common, plan: Plan, done: list[Done] | None, *, every: bool) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from sesstool import api
-from sesstool.api import sealing
-from sesstool.cli.common import Common, common, out_stream, worst
+from sesstool.api import erasing, sealing
+from sesstool.cli.common import Common, common, out_stream, settings, worst
 from sesstool.cli.keys import can_ask, key_options, keys_of
 from sesstool.cli.main import ForwardingGroup
 from sesstool.cli.sealed import again
@@ -18,7 +18,7 @@ from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError, WriteError
 from sesstool.report import retention as report
 from sesstool.report.base import count
-from sesstool.retention import decide, holds, packing, trash
+from sesstool.retention import decide, holds, packing, policy, trash
 from sesstool.retention.trash import Entry
 from sesstool.text import safe
 
@@ -78,6 +78,11 @@ def restore(
 @common("text")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--all", "every", is_flag=True, help="All of the trash, its grace over or not.")
+@click.option(
+    "--clean-up",
+    is_flag=True,
+    help="Take them out of what their agents share, too: histories, databases.",
+)
 @click.option("-w", "--write", is_flag=True, help="Do it; without this nothing is changed.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only preview, as without --write.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -86,6 +91,7 @@ def empty(
     shared: Common,
     ids: tuple[str, ...],
     every: bool,
+    clean_up: bool,
     write: bool,
     dry_run: bool,
     yes: bool,
@@ -115,14 +121,18 @@ def empty(
     if not yes:
         what = f"{count(len(found), 'session')} cannot come back then. Delete?"
         click.confirm(what, abort=True, err=True)
+    file = policy.in_use(str(settings()["policy"].value))
+    written = policy.load(file).holds if file else ()
     with trash.one_run(state):
         for entry in found:
             try:
-                held = decide.held(entry, holds.read(state), now)
+                held = decide.held(entry, [*written, *holds.read(state)], now)
                 if held is not None:
                     raise WriteError(
                         f"{entry.id} is under the hold {held.name}", hint="sesstool hold list"
                     )
+                if clean_up:
+                    erasing.clean(erasing.residues(entry), state)
                 trash.purge(state, entry)
                 out_stream().write(f"{entry.id}: deleted\n".encode())
             except SesstoolError as error:

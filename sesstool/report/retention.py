@@ -40,7 +40,7 @@ def to_text(
     for row in sorted(plan.rows if every else plan.changes, key=_rank):
         places[_place(row)].append(row)
     sections = [
-        (name, [(_cells(row, ends), list(_stays(row))) for row in rows])
+        (name, [(_cells(row, ends), list(_stays(row, ends))) for row in rows])
         for name, rows in sorted(places.items())
     ]
     if plan.ended:
@@ -73,7 +73,7 @@ def document(plan: Plan, done: Sequence[Done] | None, *, every: bool) -> dict[st
         "policy": {"file": plan.policy.name, "sha256": plan.policy.sha256},
         "looked_at": plan.looked_at,
         "limit": plan.limit,
-        "sessions": [_session(row) for row in plan.rows if every or row in plan.changes],
+        "sessions": [_session(row) for row in plan.rows if every or row.changes],
         "trash": [entry_value(entry) for entry in plan.ended],
         "done": None if done is None else [_done(one) for one in done],
     }
@@ -198,7 +198,7 @@ def _wrapped(text: str, room: int) -> list[str]:
 
 
 def _cells(row: Row, ends: dict[str, Done] | None) -> tuple[str, ...]:
-    group, decision = row
+    group, decision, _ = row
     return (
         decision.action,
         safe(group.session)[:_ID],
@@ -241,13 +241,22 @@ def _end(ends: dict[str, Done] | None, path: str, files: int, reason: str) -> tu
     return done.entry.id if done.entry else "done", reason
 
 
-def _stays(row: Row) -> Iterator[str]:
-    """What of a session stays although it goes."""
+def _stays(row: Row, ends: dict[str, Done] | None) -> Iterator[str]:
+    """What of a session stays although it goes, or went with it from elsewhere."""
     if row.decision.removes:
         if others := sum(piece.names > 1 for piece in row.group.pieces):
             yield f"stays: other names (hard links) of {count(others, 'file')}"
         for link in row.group.links:
             yield f"stays: {safe(str(link))}: a link, and may be somebody else's"
+    done = ends.get(row.group.path) if ends else None
+    if done is not None and done.cleaned:
+        yield f"taken out of shared files: {done.cleaned:,} lines and rows"
+    for one in row.residues if done is None or not done.cleaned else ():
+        if not (one.count or one.unclear or one.note or one.fault):
+            continue
+        yield f"elsewhere: {safe(one.words)}"
+        if one.otherwise:
+            yield f"    or {safe(one.otherwise)}"
 
 
 def _kept(rows: Iterable[Row], columns: int | None, *, space: bool) -> Iterator[str]:
@@ -266,7 +275,7 @@ def _kept(rows: Iterable[Row], columns: int | None, *, space: bool) -> Iterator[
 
 
 def _session(row: Row) -> dict[str, Any]:
-    group, decision = row
+    group, decision, _ = row
     return {
         "path": group.path,
         "session": group.session,

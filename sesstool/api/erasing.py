@@ -1,0 +1,97 @@
+"""What is left of a session where its own files are gone, and the proof that nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sesstool.errors import InputError
+from sesstool.formats.base import Format
+from sesstool.formats.events import Message
+from sesstool.formats.registry import by_name
+from sesstool.records.opening import open_source
+from sesstool.records.recover import records
+from sesstool.records.source import plain_path
+from sesstool.retention import cleanup, leftovers
+from sesstool.retention.cleanup import Residue
+from sesstool.retention.entries import Entry
+from sesstool.retention.groups import Group
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
+
+# What is shorter may stand in any session.
+_TELLING = 24
+_MOST = 1000
+_LONGEST = 512
+
+
+def residues(gone: Group | Entry, *, every: bool = False) -> list[Residue]:
+    """What the agent keeps of a session, and of its subagents, in files that it shares.
+
+    With `every` such files are named, too, that hold nothing of it but what may lie in free pages.
+    """
+    form = by_name(gone.agent) if gone.agent else None
+    if form is None:
+        return []
+    found = (one for path in gone.paths for one in _of(form, plain_path(Path(path)), every))
+    return cleanup.together(found)
+
+
+def clean(found: Iterable[Residue], state: Path, *, ignore_live: bool = False) -> int:
+    """Take it out; returns how many lines and rows went.
+
+    Raises LiveSessionError, InputError and WriteError.
+    """
+    return sum(
+        cleanup.clean(one, state, ignore_live=ignore_live)
+        for one in found
+        if (one.count or one.trace.kind == "rows") and not one.fault
+    )
+
+
+def prompts(group: Group) -> list[str]:
+    """What people asked in a session, as far as it is long enough to tell the session by.
+
+    At most 1,000 texts of 512 characters. Raises InputError and AuthError.
+    """
+    return list(islice(dict.fromkeys(_prompts(group, group.keys)), _MOST))
+
+
+def left(group: Group, texts: list[str]) -> tuple[str, ...]:
+    """Which files of the agent's home hold one of the texts, or that this cannot be told."""
+    home = group.form.home(plain_path(group.file)) if group.form else None
+    try:
+        found = leftovers.leftovers(home or group.file.parent, texts) if texts else []
+    except InputError as error:
+        return (f"whether words of it are left cannot be told: {error.message}",)
+    return tuple(f"{path} holds words that were asked in it" for path in found)
+
+
+def _of(form: Format, path: Path, every: bool) -> list[Residue]:
+    return cleanup.found(form, path, every=every) if form.session_id(path) else []
+
+
+def _prompts(group: Group, keys: Keys | None) -> Iterator[str]:
+    if group.form is None:
+        return
+    for piece in group.pieces:
+        if ".jsonl" not in piece.path.suffixes:
+            continue
+        with open_source(piece.path, keys) as source:
+            for record in records(source):
+                meaning = group.form.meaning(record.value) if record.value is not None else None
+                for event in meaning.events if meaning else ():
+                    if isinstance(event, Message) and event.prompt:
+                        yield from _texts(event.content)
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """The texts of a message that can be told from others."""
+    blocks = content if isinstance(content, list) else [content]
+    for block in blocks:
+        text = block.get("text") if isinstance(block, dict) else block
+        if isinstance(text, str) and len(text) >= _TELLING:
+            yield text[:_LONGEST]
