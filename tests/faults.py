@@ -92,20 +92,28 @@ def _start(action: Callable[[], int], before: Callable[[], Any]) -> tuple[int, i
 
 def at_call(step: int, fault: Fault) -> Callable[[], None]:
     """What makes the `step`th change fail, in a process that is thrown away."""
+    count = 0
+
+    def at(name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        nonlocal count
+        count += 1
+        if count == step:
+            fault(name, call, arguments)
+
+    return at_calls(at)
+
+
+def at_calls(fault: Fault) -> Callable[[], None]:
+    """What has `fault` called before each change, in a process that is thrown away."""
 
     def prepare() -> None:
-        count = 0
-
         def wrapped(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-            def counting(*arguments: Any, **options: Any) -> Any:
-                nonlocal count
+            def seen(*arguments: Any, **options: Any) -> Any:
                 if name != "open" or arguments[1] & os.O_CREAT:
-                    count += 1
-                    if count == step:
-                        fault(name, partial(call, **options), arguments)
+                    fault(name, partial(call, **options), arguments)
                 return call(*arguments, **options)
 
-            return counting
+            return seen
 
         for name in _CHANGING:
             setattr(os, name, wrapped(name, getattr(os, name)))

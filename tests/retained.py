@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import shutil
-from functools import partial
+import sys
 from pathlib import Path
 
 from sesstool import api
@@ -16,12 +16,12 @@ from sesstool.encryption import age, keys
 from sesstool.errors import AuthError
 from sesstool.retention import trash
 from tests.conftest import answer, dump, jsonl, meta, prompt, says
-from tests.faults import command
+from tests.faults import at_calls, command, forked
 
 CANARY = b"the lamp of the northern canary"
 MTIME = 1_700_000_000_123_456_789
 KEY = keys.generate(pq=False)
-OLD = "0a000000-0000-4000-8000-00000000000{}"
+OLD = "0a000000-0000-4000-8000-{:012x}"
 YOUNG = "0b000000-0000-4000-8000-000000000001"
 _PROJECT = ".claude/projects/-srv-lamp"
 _ROLLOUTS = ".codex/sessions/2023/11/14"
@@ -67,7 +67,7 @@ class Home:
         self.home = root / "home"
         self.state = api.state_folder()
         made = [
-            codex(OLD.format(n), OLD.format(n + 5)) if n % 2 else claude(OLD.format(n))
+            codex(OLD.format(n), OLD.format(n + 4096)) if n % 2 else claude(OLD.format(n))
             for n in range(groups)
         ]
         if small:
@@ -115,6 +115,21 @@ action = "{"archive" if action == "sealed" else action}"
             *("prune", "--write", "--yes", "--trust-clock", "--policy", policy, self.home)
         )()
 
+    def steps(self, name: str) -> int:
+        """How many calls that change the file system a command makes."""
+        count = [0]
+
+        def counted() -> int:
+            code = self.run(name)
+            sys.stdout.write(f"steps {count[0]}")
+            return code
+
+        def seen(*_: object) -> None:
+            count[0] += 1
+
+        said = forked(counted, at_calls(seen))[1]
+        return int(said.rpartition("steps ")[2])
+
     def begin(self, name: str) -> None:
         """Make all what a command is to change; undo keeps something of a session, too."""
         session = self.home / next(iter(self.old))
@@ -150,10 +165,10 @@ action = "{"archive" if action == "sealed" else action}"
             for line in log.read(self.state)
             if line["action"] in ("delete", trash.PURGED)
         }
+        kept = self._kept()
         for name, data in self.old.items():
-            if sha256(data) in gone or data in self._copies(name):
-                continue
-            return f"{name} is lost"
+            if sha256(data) not in gone and data not in [*self._here(name), *kept.get(name, [])]:
+                return f"{name} is lost"
         return None
 
     def wrong(self, name: str) -> str | None:
@@ -184,7 +199,10 @@ action = "{"archive" if action == "sealed" else action}"
         """Whether the trash, the log, the tombstones and undo say the same of each session."""
         entries = {entry.session: entry for entry in trash.entries(self.state)}
         stones = [line["session"] for line in tombstones.read(self.state)]
-        told = partial(_actions, list(log.read(self.state)))
+        told: dict[str, list[str]] = {}
+        for line in log.read(self.state):
+            if line["action"] != "repair":
+                told.setdefault(line["path"], []).append(line["action"])
         gone = name in ("delete", "empty")
         taken = {"sealed": "archive", "unpack": "archive", "delete": "delete"}.get(name, "trash")
         taken = "archive" if name == "archive" else taken
@@ -196,8 +214,8 @@ action = "{"archive" if action == "sealed" else action}"
             if (session in entries) is not (name in ACTIONS and not gone):
                 return f"{session} is in the trash: {session in entries}"
             for one in files:
-                if told(str(self.home / one)) != expected:
-                    return f"the log tells of {one}: {told(str(self.home / one))}"
+                if told.get(str(self.home / one)) != expected:
+                    return f"the log tells of {one}: {told.get(str(self.home / one))}"
             if session in entries and entries[session].stage is not trash.Stage.HELD:
                 return f"{session} is {entries[session].stage}"
         if trash.damaged(self.state) or list((self.state / "trash").glob(".*")):
@@ -213,19 +231,20 @@ action = "{"archive" if action == "sealed" else action}"
         now = path.stat()
         return (path.read_bytes(), now.st_mtime_ns, now.st_mode & 0o777) == (data, MTIME, 0o600)
 
-    def _copies(self, name: str) -> list[bytes]:
-        """What holds a file: itself, under the name it has while it goes, or in the trash."""
+    def _here(self, name: str) -> list[bytes]:
+        """What a file holds, or what has the name that it has while it goes."""
         path = self.home / name
-        found = [
-            one.read_bytes()
-            for one in (path, *path.parent.glob(".sesstool-*.old"))
-            if one.is_file()
-        ]
+        return [p.read_bytes() for p in (path, *path.parent.glob(".sesstool-*.old")) if p.is_file()]
+
+    def _kept(self) -> dict[str, list[bytes]]:
+        """What the trash has of each file."""
+        found: dict[str, list[bytes]] = {}
         for entry in trash.entries(self.state):
             for item in entry.items:
                 here = entry.where(item)
-                if item.path == path and here.exists():
-                    found.append(_unpacked(here.read_bytes()))
+                if here.exists():
+                    name = str(item.path.relative_to(self.home))
+                    found.setdefault(name, []).append(_unpacked(here.read_bytes()))
         return found
 
 
@@ -238,10 +257,6 @@ def holders(*folders: Path) -> list[Path]:
     """The files below that hold session text."""
     files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
     return [path for path in files if CANARY in path.read_bytes()]
-
-
-def _actions(lines: list[dict[str, str]], path: str) -> list[str]:
-    return [line["action"] for line in lines if line["path"] == path and line["action"] != "repair"]
 
 
 def _unpacked(data: bytes) -> bytes:

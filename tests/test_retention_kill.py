@@ -15,7 +15,7 @@ names = pytest.mark.parametrize("name", COMMANDS)
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
+def world(tmp_path, monkeypatch):
     # A kill takes nothing away that was written, so nothing must reach a disk here.
     monkeypatch.setattr(os, "fsync", os.fstat)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -23,54 +23,83 @@ def home(tmp_path, monkeypatch):
     return Home(tmp_path / "root")
 
 
-def ended(home, name):
+def ended(world, name):
     """The next run; it has nothing to do where that was done."""
-    code = home.run(name)
+    code = world.run(name)
     assert code in (0, 2, 3)
-    assert home.problem() is None
-    return home.wrong(name)
+    assert world.problem() is None
+    return world.wrong(name)
 
 
 @names
-def test_what_is_done(home, name):
+def test_what_is_done(world, name):
     """Each command alone leaves all as it must be."""
-    home.begin(name)
-    assert home.problem() is None
-    assert home.run(name) == 0
-    assert home.problem() is None
-    assert home.wrong(name) is None
+    world.begin(name)
+    assert world.problem() is None
+    assert world.run(name) == 0
+    assert world.problem() is None
+    assert world.wrong(name) is None
 
 
 @names
-def test_what_is_killed_is_settled_by_the_next_run(home, name):
+def test_what_is_killed_is_settled_by_the_next_run(world, name):
     """Each file is there all the time, or told to be gone; at the end all accounts agree."""
-    home.begin(name)
-    home.keep()
+    world.begin(name)
+    world.keep()
     for step in range(1, 800):
-        killed = forked(lambda: home.run(name), at_call(step, kill))[0] is None
-        assert home.problem() is None, step
-        assert ended(home, name) is None, step
-        home.back()
+        killed = forked(lambda: world.run(name), at_call(step, kill))[0] is None
+        assert world.problem() is None, step
+        assert ended(world, name) is None, step
+        world.back()
         if not killed:
             break
     assert step > 40
 
 
 @names
-def test_a_call_that_fails(home, name):
+def test_a_call_that_fails(world, name):
     """Whichever it is, nothing is lost, and the next run does what this one could not."""
-    home.begin(name)
-    home.keep()
+    world.begin(name)
+    world.keep()
     codes = []
     for step in range(1, 800):
         number = (errno.ENOSPC, errno.EDQUOT, errno.EIO)[step % 3]
-        code, said = forked(lambda: home.run(name), at_call(step, error(number)))
+        code, said = forked(lambda: world.run(name), at_call(step, error(number)))
         codes.append(code)
         assert code in (0, 2, 6), said
-        assert home.problem() is None, (step, said)
-        assert not trash.damaged(home.state)
-        assert ended(home, name) is None, (step, said)
-        home.back()
+        assert world.problem() is None, (step, said)
+        assert not trash.damaged(world.state)
+        assert ended(world, name) is None, (step, said)
+        world.back()
         if codes[-8:] == [0] * 8:
             break
     assert codes.count(6) > 20
+
+
+@pytest.fixture
+def large(tmp_path, monkeypatch):
+    """The same with 200 sessions."""
+    monkeypatch.setattr(os, "fsync", os.fstat)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "root").mkdir()
+    return Home(tmp_path / "root", groups=200)
+
+
+FAULTS = [kill, error(errno.ENOSPC), error(errno.EIO)]
+
+
+@pytest.mark.parametrize("name", ["trash", "delete", "sealed"])
+def test_a_run_over_two_hundred_sessions(large, name):
+    """Broken off at steps all over it; `EVERY_STEP=1` takes each step in turn."""
+    large.begin(name)
+    large.keep()
+    steps = large.steps(name)
+    large.back()
+    assert steps > 200 * 15
+    every = 1 if os.environ.get("EVERY_STEP") else steps // 6
+    for number, step in enumerate(range(7, steps, every)):
+        code, said = forked(lambda: large.run(name), at_call(step, FAULTS[number % 3]))
+        assert code in (None, 0, 6), said
+        assert large.problem() is None, (step, said)
+        assert ended(large, name) is None, (step, said)
+        large.back()

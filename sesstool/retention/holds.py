@@ -82,6 +82,27 @@ def read(state: Path) -> list[Hold]:
     return stored
 
 
+class Watch:
+    """The holds that are in force at any moment of a run; read anew where their file changed."""
+
+    def __init__(self, state: Path) -> None:
+        """Know none yet."""
+        self._state = state
+        self._seen: tuple[int, int, int] | None = (0, 0, 0)
+        self._holds: list[Hold] = []
+
+    def now(self) -> list[Hold]:
+        """Those of this moment. Raises as `read` does."""
+        try:
+            stat = (self._state / FILE).stat()
+            seen = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        except OSError:
+            seen = None
+        if seen != self._seen:
+            self._holds, self._seen = read(self._state), seen
+        return self._holds
+
+
 def as_json(hold: Hold) -> dict[str, Any]:
     """A hold as it is kept, and as it is shown: keys of the match that are not given are left out.
 

@@ -147,11 +147,12 @@ def purge(state: Path, entry: Entry) -> Entry:
 
     Raises WriteError; `settle` then goes on with it.
     """
+    again = entry.stage is Stage.PURGING
     entry = staged(entry, Stage.PURGING)
     # Told first: nothing may go that no account tells of.
-    if entry.tombstone and not any(t["entry"] == entry.id for t in tombstones.read(state)):
+    if entry.tombstone and not (again and _is_buried(state, entry)):
         tombstones.append(state, _tombstone(entry))
-    if PURGED not in _told(state, entry):
+    if not (again and PURGED in _told(state, entry)):
         _log(entry, PURGED)
     _forget(entry)
     for item in entry.items:
@@ -173,6 +174,8 @@ def settle(state: Path) -> list[Settled]:
 
 
 def _settled(state: Path, entry: Entry) -> Iterator[str]:
+    if entry.stage is Stage.HELD and entry.action != "delete":
+        return
     told = _told(state, entry)
     if entry.stage is Stage.MOVING:
         if entry.action not in told and not _needs_key(entry):
@@ -406,6 +409,10 @@ def _log(entry: Entry, action: str) -> None:
 def _told(state: Path, entry: Entry) -> set[Any]:
     """The actions that the log tells of an entry."""
     return {line.get("action") for line in log.entries_of(state, entry.id)}
+
+
+def _is_buried(state: Path, entry: Entry) -> bool:
+    return any(line.get("entry") == entry.id for line in tombstones.read(state))
 
 
 def _tombstone(entry: Entry) -> Tombstone:
