@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from sesstool import api
@@ -9,7 +11,7 @@ from sesstool.api import retaining
 from sesstool.encryption.keyring import Keys
 from sesstool.errors import ConfigError, WriteError
 from sesstool.retention import holds
-from sesstool.retention.decide import check_clock, check_limit, decide
+from sesstool.retention.decide import Decision, check_clock, check_limit, decide
 from sesstool.retention.policy import parse
 from tests.retention_table import KEY, cases, facts, moment, policy_of, told, write
 
@@ -35,6 +37,7 @@ def agree(wanted, decisions, limit, case):
         found = decisions[str(one.path)]
         assert (found.action, found.rule) == (one.expect, one.rule), (one.name, found.reason)
         assert one.why in found.reason, one.name
+        assert found.age is None or found.age >= timedelta(0)
     if "limit" in case:
         assert case["limit"] in limit
         assert bool(case["limit"]) is bool(limit)
@@ -95,9 +98,24 @@ def test_a_clock_that_cannot_be_right_stops_the_run(case):
         check_clock(moment(case), times.get("last_run"), times.get("newest"))
 
 
+def test_a_part_of_a_hundred_is_as_many():
+    """However the part is rounded: as many may go, and one more may not."""
+    for most in range(1, 100):
+        text = f"version = 1\n[defaults]\nmax_delete_fraction = 0.{most:02d}\n"
+        policy = parse(text.encode(), "retention.toml")
+        told = [Decision("trash", "") if n < most else Decision("keep", "") for n in range(100)]
+        assert check_limit(told, policy) == ""
+        assert check_limit([*told[:most], Decision("trash", ""), *told[most + 1 :]], policy)
+
+
 def test_files_are_read_only_of_what_is_due():
     """Whether a session is live or damaged is asked of those that may go."""
-    case = next(one for one in DECIDED if one["name"] == "order: what is due goes, the rest stays")
-    known = facts(told(case))
-    decide(known, parse(policy_of(case), "retention.toml"), moment(case))
-    assert [one.asked > 0 for one in known] == [True, False]
+    for name, expected in (
+        ("order: what is due goes, the rest stays", [True, False]),
+        ("order: a hold is before a cap", [False, True]),
+        ("order: retention is before a cap", [False, True]),
+    ):
+        case = next(one for one in DECIDED if one["name"] == name)
+        known = facts(told(case))
+        decide(known, parse(policy_of(case), "retention.toml"), moment(case))
+        assert [one.asked > 0 for one in known] == expected, name

@@ -151,7 +151,7 @@ def keep_bases(sessions: Sequence[Facts], decisions: list[Decision]) -> None:
         after = decisions[child]
         for at in places.get(sessions[child].base, ()):
             before = decisions[at]
-            if before.removes and _strength(before) > _strength(after):
+            if _strength(before) > _strength(after):
                 reason = f"the fork {sessions[child].session} reads its beginning from it"
                 decisions[at] = before.kept(reason)
                 if sessions[at].base:
@@ -181,8 +181,8 @@ def check_limit(decisions: Sequence[Decision], policy: Policy, most: int | None 
     if most is not None:
         return f"{removed} sessions would go, and --max-delete is {most}" if removed > most else ""
     whole = sum(decision.action != "skip" for decision in decisions)
-    allowed = policy.defaults.max_delete_fraction * whole
-    if removed <= allowed:
+    # Divided, for 0.29 * 100 is less than 29.
+    if not removed or removed / whole <= policy.defaults.max_delete_fraction:
         return ""
     return (
         f"{removed} of {whole} sessions would go, and one run may remove no more than "
@@ -201,9 +201,7 @@ def held(facts: Holdable, holds: Iterable[Hold], now: datetime) -> Hold | None:
 
 def _keeps(wanted: Match, facts: Holdable) -> bool:
     """Whether what keeps is for a session: in doubt it is, and one of its files is enough."""
-    if match(wanted, facts, doubt=True):
-        return True
-    any_file = one_matches(wanted.path, facts.paths, doubt=False)
+    any_file = one_matches(wanted.path, facts.paths, doubt=True)
     return any_file and match(replace(wanted, path=()), facts, doubt=True)
 
 
@@ -253,10 +251,9 @@ def _newest(cases: Iterable[_Case], policy: Policy) -> frozenset[str]:
     projects = defaultdict[tuple[str, ...], list[_Case]](list)
     for case in cases:
         facts = case.facts
-        if not facts.untouched:
-            # Agents share a folder, but what they call a project without one is each their own.
-            name = (facts.cwd,) if facts.cwd else (facts.agent, facts.project)
-            projects[name].append(case)
+        # Agents share a folder, but what they call a project without one is each their own.
+        name = (facts.cwd,) if facts.cwd else (facts.agent, facts.project)
+        projects[name].append(case)
     found: list[str] = []
     for some in projects.values():
         # By the time of each, for a family would have the same.
