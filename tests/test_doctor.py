@@ -124,6 +124,7 @@ def test_the_shortest_period_of_any_project_counts(home, here, tmp_path):
     scratch = put(tmp_path / "scratch" / ".claude" / "settings.json", keep(7))
     long = put(tmp_path / "long" / ".claude" / "settings.json", keep(9000))
     known = {str(path.parents[1]): {} for path in (scratch, long)}
+    put(here / "relative" / ".claude" / "settings.json", keep(1))
     put(home / ".claude.json", {"projects": known | {"relative": {}}})
     found = only(here)
     assert (found.after, found.origin) == (timedelta(days=7), str(scratch))
@@ -219,6 +220,7 @@ def test_a_codex_file_that_is_no_toml_is_told(home, here):
         ({"maxAge": "2w"}, 14 * 24),
         ({"maxAge": "1m"}, 30 * 24),
         ({"maxCount": 50}, 24),
+        ({"maxCount": 50, "maxAge": "12h"}, 12),
         ({"maxCount": 50, "minRetention": "3d"}, 72),
     ],
 )
@@ -436,8 +438,8 @@ def test_the_json_obeys_its_schema_and_leaves_nothing_undescribed(home, tmp_path
 
 
 @pytest.mark.usefixtures("here")
-def test_hostile_names_do_not_reach_the_terminal(home, tmp_path, capsys):
-    """A project's folder may be called anything."""
+def test_hostile_names_do_not_reach_the_terminal(home, tmp_path, capsys, monkeypatch):
+    """A project's folder may be called anything, and a home as well."""
     folder = tmp_path / "a\x1b[2J\u202eb"
     put(folder / ".claude" / "settings.json", keep(1))
     put(home / ".claude.json", {"projects": {str(folder): {}}})
@@ -445,6 +447,8 @@ def test_hostile_names_do_not_reach_the_terminal(home, tmp_path, capsys):
     out = run(capsys, code=0).out
     assert "a␛[2J<U+202E>b/.claude/settings.json" in out
     assert "\x1b" not in out + run(capsys, "-f", "json", code=0).out
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder / ".claude"))
+    assert "a␛[2J<U+202E>b/.claude\n  deletes" in run(capsys, code=0).out
 
 
 def test_a_folder_that_none_can_be_called_is_told(home, here):

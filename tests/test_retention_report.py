@@ -15,9 +15,11 @@ from sesstool.api import retaining
 from sesstool.audit import log, tombstones
 from sesstool.cli import main
 from sesstool.errors import WriteError
+from sesstool.formats.registry import by_name
 from sesstool.report import retention as report
 from sesstool.report.retention_page import Heads, page
 from sesstool.retention import holds, policy, trash
+from sesstool.retention.cleanup import places
 from sesstool.retention.policy import Hold, Match
 from tests.conftest import answer, jsonl, prompt
 from tests.test_output_schemas import judge, undescribed
@@ -109,6 +111,29 @@ def test_with_all_each_session_that_stays_is_a_row(rules):
     lines = report.to_text(planned(rules), None, every=True).splitlines()
     assert [line[:13].split()[0] for line in lines[2:]] == ["delete", "trash", "keep", "keep"]
     assert lines[4].endswith("hold claim-7 until released")
+
+
+def test_of_what_stays_a_reason_is_counted_without_its_place(home, rules):
+    """The lines at which two are damaged differ."""
+    for name, tear in ((OLDEST, b"{"), (OLD, b"{}\n{")):
+        path = session(home, name, 400)
+        before = path.stat()
+        path.write_bytes(path.read_bytes() + tear)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert report.to_text(planned(rules), None, every=False).endswith("\n  2  damaged\n")
+    assert "damaged: line 5" in report.to_text(planned(rules), None, every=True)
+
+
+def test_what_stays_of_a_session_that_goes_is_told(home, rules, tmp_path):
+    """Another name of a file, and a link, which may lead to what is somebody else's."""
+    path = session(home, OLDEST, 400)
+    (tmp_path / "second").hardlink_to(path)
+    link = path.with_suffix("") / "tool-results" / "link.txt"
+    (tmp_path / "else").write_text("mine")
+    link.symlink_to(tmp_path / "else")
+    text = report.to_text(planned(rules), None, every=False)
+    assert "\n    stays: other names (hard links) of 1 file\n" in text
+    assert f"\n    stays: {link}: a link, and may be somebody else's\n" in text
 
 
 def test_projects_stand_apart_and_hostile_names_are_made_visible(home, rules):
@@ -293,9 +318,11 @@ def test_the_page_tells_who_what_why_and_by_which_policy(rules):
         *("older than 90d (rule oldest)", "hold claim-7 until released", "newer than 90d"),
         *("claim-7", "the insurer asks", "office@kiln.example", "acme", "a letter"),
         *(f"{NOW - timedelta(days=400):%Y-%m-%d}", f"{NOW:%H:%M} UTC", "400 d", "2.0 kB"),
-        *("Backups, disk snapshots", "It is not legal advice"),
+        *(*places(by_name("claude-code")), "It is not legal advice"),
     ):
         assert told in text
+    # What goes for good before the rest, and the oldest of each first.
+    assert sorted((OLDEST, OLD, HELD, YOUNG), key=text.index) == [OLDEST, OLD, HELD, YOUNG]
     (entry,) = trash.entries(api.state_folder())
     assert f"entry {entry.id}" in " ".join(text.split())
     assert f"{entry.until:%Y-%m-%d}" in text
@@ -353,7 +380,25 @@ def test_the_agents_own_files_are_named(home, rules):
     session(home, OLDEST, 400)
     history = home / ".claude" / "history.jsonl"
     history.write_text("{}\n")
-    assert f"{history}: it may repeat what a session held." in Page(written(rules, run=False)).text
+    assert f"{history}: it may repeat what a session held" in Page(written(rules, run=False)).text
+
+
+def test_what_was_taken_out_of_shared_files_is_told(home, rules, capsys, tmp_path):
+    """The history was cleaned, and so is not named; that another line says the same is."""
+    session(home, OLDEST, 400)
+    history = home / ".claude" / "history.jsonl"
+    lines = [{"display": WORDS, "sessionId": name} for name in (OLDEST, YOUNG)]
+    history.write_bytes(jsonl(*lines))
+    os.utime(history, (NOW.timestamp() - 3600, NOW.timestamp() - 3600))
+    run = ("--clean-up", "--write", "--yes", "-f", "json", "--report", tmp_path / "page.html")
+    value = described("prune", prune(capsys, rules, *run, code=0).out)
+    (done,) = value["done"]
+    (left,) = done["left"]
+    assert (done["cleaned"], left.startswith(str(history))) == (1, True)
+    text = Page((tmp_path / "page.html").read_text()).text
+    assert "1 line or row taken out of shared files" in text
+    assert f"left: {left}" in text
+    assert f"{history}: it may repeat" not in text
 
 
 @pytest.mark.usefixtures("lamp")

@@ -83,7 +83,7 @@ def expiries(here: Path) -> list[Expiry]:
     found = []
     for expiry, settled in _AGENTS:
         base = expiry()
-        if not base.home.is_dir():
+        if not os.path.isdir(base.home):  # noqa: PTH112 - Path.is_dir may raise
             continue
         try:
             found.append(settled(base, here))

@@ -313,4 +313,6 @@ def _done(one: Done) -> dict[str, Any]:
         "action": one.action,
         "entry": one.entry.id if one.entry else None,
         "skipped": one.skipped.message if one.skipped else None,
+        "cleaned": one.cleaned,
+        "left": list(one.left),
     }

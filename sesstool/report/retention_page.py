@@ -16,15 +16,9 @@ from sesstool.audit.chain import Head, origin
 from sesstool.records.source import plain_path
 from sesstool.report.page import counted, render
 from sesstool.report.retention import document, entry_value, size, summary, why
+from sesstool.retention.cleanup import places
 from sesstool.retention.policy import ACTIONS, Hold
 from sesstool.retention.trash import Entry
-
-_BEYOND = (
-    "Backups, disk snapshots, version control and sync services may hold a session as it was.",
-    "What was deleted may be readable on the disk until it is written over.",
-    "The provider of the model was sent the sessions, and may keep them.",
-    "Copies that people made of a session, and what an agent wrote elsewhere, are not looked for.",
-)
 
 
 class Heads(NamedTuple):
@@ -81,7 +75,7 @@ def page(
         ],
         trash=[entry_value(entry) for entry in trash],
         logs=[_log(*pair) for pair in zip(("Audit log", "Tombstones"), *heads, strict=True)],
-        beyond=[*_BEYOND, *_agents_own(plan)],
+        beyond=_beyond(plan, ends),
     )
 
 
@@ -108,14 +102,20 @@ def _log(name: str, before: Head, after: Head) -> dict[str, Any]:
     }
 
 
-def _agents_own(plan: Plan) -> list[str]:
-    """The files of the agents that may repeat what the sessions held, each told once."""
+def _beyond(plan: Plan, ends: dict[str, Any]) -> list[str]:
+    """Where texts may be all the same; each file of an agent that repeats them is told once."""
     told: dict[str, str] = {}
+    forms = {}
     for row in plan.changes:
-        if row.group.form is not None:
-            path = plain_path(row.group.file)
-            # The index beside a session loses its entry with it.
-            drawn = (s for s in row.group.form.drawn(path) if s.path.parent != path.parent)
-            for side in (*drawn, *row.group.form.others(path)):
-                told.setdefault(str(side.path), side.erase or "it may repeat what a session held")
-    return [f"{path}: {what}." for path, what in sorted(told.items())]
+        form, path = row.group.form, plain_path(row.group.file)
+        if form is None:
+            continue
+        forms[form.name] = form
+        if row.group.path in ends and ends[row.group.path]["cleaned"]:
+            continue
+        # The index beside a session loses its entry with it.
+        drawn = (side for side in form.drawn(path) if side.path.parent != path.parent)
+        for side in (*drawn, *form.others(path)):
+            told.setdefault(str(side.path), side.erase or "it may repeat what a session held")
+    named = [f"{path}: {what}" for path, what in sorted(told.items())]
+    return named + list(dict.fromkeys(p for _, form in sorted(forms.items()) for p in places(form)))
