@@ -242,7 +242,8 @@ def _data(one: Told, padding: int = 0) -> bytes:
         return jsonl(*_codex(one, begun, torn, words))
     copied = {"forkedFrom": {"sessionId": identity(one.copy_of)}} if one.copy_of else {}
     tags = [{"type": "tag", "tag": tag, "sessionId": identity(one.name)} for tag in one.tags]
-    first = _linked(one, 1, None, begun, **copied)
+    # What a tool said, for the cases that take it out.
+    first = _linked(one, 1, None, begun, toolUseResult="fog", **copied)
     fill = [_linked(one, n, None, begun, fog="." * 1000) for n in range(3, 103)]
     around = fill if one.buried else []
     return jsonl(first, *torn, *around, *tags, *around, _answer(one, words))
@@ -284,4 +285,6 @@ def _codex(one: Told, begun: str, torn: list[bytes], words: str) -> list[Any]:
     assert Codex().meaning(head).session == identity(one.name)
     turn = _timed(one, envelope("turn_context", {"model": one.model}) | {"timestamp": begun})
     turns = [turn] if one.model else []
+    output = envelope("response_item", {"type": "function_call_output", "output": "fog"})
+    turns.append(_timed(one, output | {"timestamp": begun}))
     return [head, *turns, *torn, _timed(one, says("user", words) | {"timestamp": one.last_text})]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sesstool.formats.anthropic_messages import AnthropicMessages
-from sesstool.formats.base import Evidence, Question, argument_fault
+from sesstool.formats.arguments import argument_fault
+from sesstool.formats.base import Evidence, Question
 from sesstool.formats.claude_code import ClaudeCode
 from sesstool.formats.codex import Codex
 from sesstool.formats.events import (

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sesstool import api
-from sesstool.api import erasing, redaction
+from sesstool.api import emptying, erasing, redaction
+from sesstool.api.emptying import Outputs
 from sesstool.audit import log
 from sesstool.encryption.keys import parse_recipient
 from sesstool.errors import LiveSessionError, SesstoolError, WriteError
@@ -71,7 +72,8 @@ class Plan:
     `rows` tell of the sessions that were asked for, `looked_at` counts all that were looked at.
     `ended` are entries of the trash whose grace is
     over, and archives that a later rule deletes. `limit` says why the run removes too much,
-    "" where it does not. `moves` names what each of them is for.
+    "" where it does not. `outputs` tells by the path of a session what is to go of it, where it
+    stays without the output of its tools.
     """
 
     policy: Policy
@@ -80,6 +82,7 @@ class Plan:
     looked_at: int
     ended: tuple[Entry, ...] = ()
     limit: str = ""
+    outputs: Mapping[str, Outputs] = field(default_factory=dict)
 
     @property
     def changes(self) -> list[Row]:
@@ -136,12 +139,13 @@ def plan(
     decide.keep_bases([group for group, _ in rows], made := [row for _, row in rows])
     limit = "" if erase and most is None else decide.check_limit(made, policy, most)
     ended = [] if erase else list(_ended(trash.entries(state), policy, when, held))
+    outputs = _outputs(groups, made, held, when)
     told = tuple(
         Row(group, decision, _residues(group, decision, erase=erase) if erase or clean_up else ())
         for (group, _), decision in zip(rows, made, strict=True)
         if group.asked
     )
-    return Plan(policy, when, told, len(groups), tuple(ended), limit)
+    return Plan(policy, when, told, len(groups), tuple(ended), limit, outputs)
 
 
 def apply(
@@ -161,6 +165,7 @@ def apply(
     state = state or api.state_folder()
     with trash.one_run(state):
         trash.settle(state)
+        emptying.settle(state)
         needed: set[str] = set()
         # What others read from goes after them.
         for row in _forks_first(wanted.changes):
@@ -173,7 +178,7 @@ def apply(
                 found = row.residues if clean_up else ()
                 # First: where it fails, or is killed, the session is still there to be erased.
                 cleaned = erasing.clean(found, state, ignore_live=ignore_live)
-                entry = _do(group, decision, wanted, state)
+                entry = _do(group, decision, wanted, state, ignore_live=ignore_live)
                 left = erasing.left(group, texts)
                 yield Done(group.path, decision.action, entry, None, cleaned, left)
             except SesstoolError as error:
@@ -271,8 +276,44 @@ def _check(group: Group, wanted: Plan, state: Path, *, ignore_live: bool) -> Non
         raise LiveSessionError(f"{group.path} is {found[1]}", hint="close the agent first")
 
 
-def _do(group: Group, decision: Decision, wanted: Plan, state: Path) -> Entry | None:
+def _outputs(
+    groups: Sequence[Group], decisions: list[Decision], held: Sequence[Hold], now: datetime
+) -> dict[str, Outputs]:
+    """What is to go of the sessions that stay without the output of their tools.
+
+    One of which nothing would go, or cannot, is kept after all: `decisions` are changed in their
+    place.
+    """
+    found = {}
+    files = {piece.path: group for group in groups for piece in group.pieces}
+    for at, (group, decision) in enumerate(zip(groups, decisions, strict=True)):
+        if decision.action != decide.REDACT:
+            continue
+        _, words = group.trouble()
+        forks = (files[path] for path in emptying.dependents(group) if path in files)
+        fork = next((one for one in forks if decide.held(one, held, now)), None)
+        try:
+            outputs = emptying.look(group, decision.rule)
+        except SesstoolError as error:
+            words, outputs = words or error.message, Outputs(0, 0, 0)
+        if fork is not None:
+            words = f"the fork {fork.session}, which is held, reads its beginning from it"
+        if not words and not outputs.bytes:
+            words = "no output of tools is left in it"
+        if words:
+            decisions[at] = decision.kept(words, decision.rule)
+        else:
+            found[group.path] = outputs
+    return found
+
+
+def _do(
+    group: Group, decision: Decision, wanted: Plan, state: Path, *, ignore_live: bool
+) -> Entry | None:
     policy, action = wanted.policy, decision.action
+    if action == decide.REDACT:
+        emptying.empty(group, decision.rule, state, ignore_live=ignore_live)
+        return None
     until = _now(wanted) + policy.defaults.grace if action == "trash" else None
     order = Order(
         action,

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from sesstool import api
-from sesstool.api import erasing, sealing
+from sesstool.api import emptying, erasing, sealing
 from sesstool.cli.common import Common, common, out_stream, settings, worst
 from sesstool.cli.keys import can_ask, key_options, keys_of
 from sesstool.cli.main import ForwardingGroup
@@ -146,6 +146,8 @@ def settled(shared: Common) -> None:
     with trash.one_run(state):
         for entry, end in trash.settle(state):
             shared.note(f"{entry.path}: {entry.action} was broken off: {end}")
+        if (path := emptying.settle(state)) is not None:
+            shared.note(f"{path}: redact-payload was broken off behind it: brought to its end")
 
 
 def _chosen(state: Path, ids: tuple[str, ...], now: datetime, *, every: bool) -> list[Entry]:

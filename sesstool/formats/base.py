@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from sesstool.formats.events import Meaning
+from sesstool.formats.payloads import Payload, of_results
 from sesstool.records.edits import Edit, EditSet
-from sesstool.records.heal import Kind, decode
+from sesstool.records.heal import Kind
 from sesstool.records.recover import Record
 from sesstool.records.source import SEALED, Source
 
@@ -314,6 +314,14 @@ class Format(ABC):
         """The id of the record that a root without parent follows nevertheless, or ""."""
         return ""
 
+    def payloads(self, value: dict[str, Any]) -> Iterable[Payload]:
+        """Where the output of tools stands in a record, with all that repeats it."""
+        return of_results(self.meaning(value))
+
+    def is_output(self, part: Path) -> bool:
+        """Whether one of the `parts` is nothing but the output of a tool."""
+        return False
+
     def home(self, path: Path) -> Path | None:
         """The agent's home folder that a path lies in, if it does."""
         return None
@@ -435,17 +443,3 @@ def has_word(value: str, words: Sequence[str]) -> bool:
         if word in lower:
             return True
     return False
-
-
-def argument_fault(arguments: Any) -> str:
-    """Why arguments that are kept as JSON text cannot be sent again, "" where they can."""
-    if type(arguments) is not str:
-        return "its arguments are no text"
-    try:
-        value = decode(arguments)
-    except ValueError:
-        try:
-            value = json.loads(arguments)
-        except (ValueError, RecursionError):
-            return "its arguments are no JSON"
-    return "" if type(value) is dict else "its arguments are no object"

@@ -36,7 +36,7 @@ from sesstool.formats.base import (
     text,
 )
 from sesstool.formats.claude_home import BEYOND, files, session_files, session_traces
-from sesstool.formats.claude_records import FROZEN, META_TYPES, OPAQUE
+from sesstool.formats.claude_records import COPIED, FROZEN, META_TYPES, OPAQUE, twins_of
 from sesstool.formats.events import (
     Checkpoint,
     Meaning,
@@ -46,6 +46,7 @@ from sesstool.formats.events import (
     ToolResult,
     Unknown,
 )
+from sesstool.formats.payloads import Payload, of_results
 from sesstool.formats.wording import answer_text, is_blank
 from sesstool.records.jsonspan import dumps
 from sesstool.records.live import process_alive, processes
@@ -61,17 +62,6 @@ _KEPT_OUTPUT = re.compile(
 # What a project's folder name has a hyphen for.
 _NO_SLUG = re.compile(r"[^A-Za-z0-9]")
 _UUID_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\.jsonl")
-_COPIED = (
-    "isSidechain",
-    "userType",
-    "entrypoint",
-    "cwd",
-    "sessionId",
-    "version",
-    "gitBranch",
-    "agentId",
-    "slug",
-)
 
 
 class ClaudeCode(Format):
@@ -150,7 +140,7 @@ class ClaudeCode(Format):
         failed = question.evidence.state != "completed"
         result = {"tool_use_id": question.call_id, "type": "tool_result", "content": words}
         out: dict[str, Any] = {"parentUuid": record.get("uuid")}
-        out |= {key: record[key] for key in _COPIED if key in record}
+        out |= {key: record[key] for key in COPIED if key in record}
         out |= {
             "type": "user",
             "message": {"role": "user", "content": [result | {"is_error": failed}]},
@@ -167,7 +157,7 @@ class ClaudeCode(Format):
     ) -> bytes:
         """See `Format.prompt`."""
         out: dict[str, Any] = {"parentUuid": parent}
-        out |= {key: beside[key] for key in _COPIED if key in beside}
+        out |= {key: beside[key] for key in COPIED if key in beside}
         out |= {
             "type": "user",
             "message": {"role": "user", "content": words},
@@ -208,6 +198,15 @@ class ClaudeCode(Format):
     def continues(self, value: dict[str, Any]) -> str:
         """See `Format.continues`: a compaction hangs from nothing."""
         return text(value.get("logicalParentUuid"))
+
+    def payloads(self, value: dict[str, Any]) -> Iterable[Payload]:
+        """See `Format.payloads`."""
+        yield from of_results(self.meaning(value))
+        yield from twins_of(value)
+
+    def is_output(self, part: Path) -> bool:
+        """See `Format.is_output`."""
+        return part.parent.name == "tool-results"
 
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from sesstool.formats.events import (
     Thinking,
     Unknown,
 )
+from sesstool.formats.payloads import Payload, twins
 from sesstool.formats.responses_items import (
     ITEM_FROZEN,
     ITEM_OPAQUE,
@@ -49,9 +50,10 @@ from sesstool.formats.responses_items import (
     answer_item,
     cipher_fault,
     item_events,
+    item_payloads,
 )
 from sesstool.records.folder import beginning
-from sesstool.records.jsonspan import dumps
+from sesstool.records.jsonspan import dumps, join
 from sesstool.records.live import lock_is_held
 
 _ENVELOPE_TYPES = frozenset(
@@ -82,6 +84,12 @@ _BEYOND = (
     "commits that older versions made of a project (ghost snapshots), in its own .git",
     "tasks and sessions that Codex or ChatGPT keep in the cloud, on the desktop or in an editor",
 )
+_HISTORIES = ("replacement_history", "guardian_history")
+_OUTPUTS = (
+    *("aggregated_output", "formatted_output", "stdout", "stderr", "chunk"),
+    *("results", "content_items", "contentItems"),
+)
+_RESULT = ("content", "structuredContent", "structured_content", "_meta")
 _FILE_ID = re.compile(r"rollout-.*?([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\.jsonl")
 
 
@@ -159,6 +167,22 @@ class Codex(Format):
         else:
             out.events.append(Unknown("", kind))
         return out
+
+    def payloads(self, value: dict[str, Any]) -> Iterable[Payload]:
+        """See `Format.payloads`."""
+        if "payload" not in value:
+            yield from item_payloads(value, "")
+            return
+        kind, payload = text(value.get("type")), mapping(value["payload"])
+        if kind == "response_item":
+            yield from item_payloads(payload, "/payload")
+        elif kind == "compacted":
+            for name in _HISTORIES:
+                for n, item in enumerate(map(mapping, blocks(payload.get(name)))):
+                    yield from item_payloads(item, f"/payload/{name}/{n}")
+        elif kind == "event_msg":
+            yield from _told(payload, "/payload")
+            yield from _told(mapping(payload.get("item")), "/payload/item")
 
     def tracker(self, path: Path | None) -> Tracker:
         """See `Format.tracker`."""
@@ -277,6 +301,38 @@ class Codex(Format):
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""
         return f"codex resume {session_id}" if session_id else ""
+
+
+def _told(event: dict[str, Any], pointer: str) -> Iterator[Payload]:
+    """What an event, or the item that it is about, tells of the output of a tool."""
+    yield from twins(pointer, *_OUTPUTS)
+    kind = text(event.get("type"))
+    if "tool_call" in kind or kind.endswith("ToolCall"):
+        yield from twins(pointer, "error/message" if mapping(event.get("error")) else "error")
+    result = event.get("result")
+    if type(result) is str:  # a picture that was made
+        yield Payload(f"{pointer}/result", twin=True, blank=True)
+    elif "Ok" in mapping(result) or "Err" in mapping(result):
+        yield from twins(f"{pointer}/result", "Err", *(f"Ok/{name}" for name in _RESULT))
+    else:
+        yield from twins(f"{pointer}/result", *_RESULT)
+    yield from _of_agents(event, pointer)
+    for name, change in mapping(event.get("changes")).items():
+        at = f"{pointer}/changes{join(name)}"
+        # What was added stands in the call.
+        if mapping(change).get("type") == "delete":
+            yield from twins(at, "content")
+        yield from twins(at, "unified_diff")
+
+
+def _of_agents(event: dict[str, Any], pointer: str) -> Iterator[Payload]:
+    """What subagents said at their end, which is the output of the call that waited for it."""
+    yield from twins(pointer, "status/completed")
+    for name in ("statuses", "agents_states"):
+        for agent in mapping(event.get(name)):
+            yield from twins(f"{pointer}/{name}{join(agent)}", "completed", "message")
+    for n, _ in enumerate(blocks(event.get("agent_statuses"))):
+        yield from twins(f"{pointer}/agent_statuses/{n}/status", "completed")
 
 
 def _is_envelope(value: dict[str, Any]) -> bool:

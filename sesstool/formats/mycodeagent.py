@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
+from sesstool.formats.arguments import argument_fault
 from sesstool.formats.base import (
     Evidence,
     Fault,
@@ -25,7 +26,6 @@ from sesstool.formats.base import (
     Question,
     Score,
     Tracker,
-    argument_fault,
     blocks,
     fields_of,
     mapping,
@@ -34,6 +34,7 @@ from sesstool.formats.base import (
 )
 from sesstool.formats.events import Checkpoint, Event, Meaning, Message, Meta, ToolCall, ToolResult
 from sesstool.formats.mycodeagent_window import Windows
+from sesstool.formats.payloads import Payload, twins
 from sesstool.formats.wording import answer_text
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.heal import Kind, heal
@@ -107,6 +108,13 @@ class MyCodeAgent(Format):
         else:
             out.events = [Meta("/payload", kind)]
         return out
+
+    def payloads(self, value: dict[str, Any]) -> Iterable[Payload]:
+        """See `Format.payloads`."""
+        if value.get("event_type") == "tool_lifecycle":
+            yield from twins("/payload", "result", "result_text", "error")
+        elif mapping(value.get("payload")).get("role") == "tool":
+            yield Payload("/payload/content")
 
     def tracker(self, path: Path | None) -> Tracker:
         """See `Format.tracker`."""

@@ -7,17 +7,17 @@ A result must stand right behind the message that called for it, before any othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from sesstool.formats.anthropic_blocks import is_block
+from sesstool.formats.arguments import argument_fault
 from sesstool.formats.base import (
     ASKING,
     Format,
     Question,
     Score,
-    argument_fault,
     blocks,
     fields_of,
     mapping,
@@ -25,6 +25,7 @@ from sesstool.formats.base import (
     text,
 )
 from sesstool.formats.events import Event, Meaning, Message, Meta, ToolCall, ToolResult
+from sesstool.formats.payloads import Payload, of_results
 from sesstool.formats.wording import answer_text, is_placeholder
 from sesstool.records.jsonspan import dumps
 
@@ -74,6 +75,15 @@ class OpenAIChat(Format):
         if "system" in value and "role" not in value:
             return Meaning([Meta("", "system")])
         return Meaning(_events(value, ""))
+
+    def payloads(self, value: dict[str, Any]) -> Iterable[Payload]:
+        """See `Format.payloads`: old versions have functions, and no ids."""
+        meaning = self.meaning(value)
+        yield from of_results(meaning)
+        for one in (meaning, *meaning.nested):
+            for event in one.events:
+                if type(event) is Message and event.role == "function":
+                    yield Payload(event.pointer)
 
     def answer(self, question: Question) -> bytes:
         """See `Format.answer`."""

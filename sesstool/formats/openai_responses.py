@@ -26,6 +26,7 @@ from sesstool.formats.base import (
     text,
 )
 from sesstool.formats.events import Meaning
+from sesstool.formats.payloads import Payload
 from sesstool.formats.responses_items import (
     ITEM_FROZEN,
     ITEM_OPAQUE,
@@ -33,6 +34,7 @@ from sesstool.formats.responses_items import (
     Reasoning,
     answer_item,
     item_events,
+    item_payloads,
 )
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, locate, without
@@ -73,6 +75,10 @@ class OpenAIResponses(Format):
     def meaning(self, value: dict[str, Any]) -> Meaning:
         """See `Format.meaning`."""
         return Meaning(item_events(_typed(value), ""))
+
+    def payloads(self, value: dict[str, Any]) -> Iterable[Payload]:
+        """See `Format.payloads`."""
+        return item_payloads(value, "")
 
     def tracker(self, path: Path | None) -> Tracker:
         """See `Format.tracker`."""

@@ -40,6 +40,7 @@ from sesstool.formats.events import (
     ToolResult,
     Unknown,
 )
+from sesstool.formats.payloads import Payload, of_results, twins
 from sesstool.formats.pi_tracker import PiTracker, is_old
 from sesstool.formats.wording import answer_text, is_blank, is_placeholder
 from sesstool.records.jsonspan import dumps
@@ -131,6 +132,12 @@ class Pi(Format):
         else:
             out.events.append(Unknown("", kind))
         return out
+
+    def payloads(self, value: dict[str, Any]) -> Iterable[Payload]:
+        """See `Format.payloads`."""
+        yield from of_results(self.meaning(value))
+        if mapping(value.get("message")).get("role") == "toolResult":
+            yield from twins("/message", "details")
 
     def tracker(self, path: Path | None) -> Tracker:
         """See `Format.tracker`."""

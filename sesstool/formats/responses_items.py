@@ -9,8 +9,10 @@ import string
 from collections.abc import Iterator
 from typing import Any
 
-from sesstool.formats.base import Fault, Place, Question, argument_fault, has_word, mapping, text
+from sesstool.formats.arguments import argument_fault
+from sesstool.formats.base import Fault, Place, Question, has_word, mapping, text
 from sesstool.formats.events import Event, Message, Meta, Thinking, ToolCall, ToolResult, Unknown
+from sesstool.formats.payloads import Payload
 from sesstool.formats.wording import answer_text, is_placeholder
 from sesstool.records.linewise import take_out
 from sesstool.records.recover import Record
@@ -92,6 +94,18 @@ def item_events(item: dict[str, Any], pointer: str) -> list[Event]:
     if kind in _OTHER_ITEMS:
         return [Meta(pointer, kind)]
     return [Unknown(pointer, kind)]
+
+
+def item_payloads(item: dict[str, Any], pointer: str) -> Iterator[Payload]:
+    """Where the output of a tool stands in an item, be it the client's or the provider's tool."""
+    kind = text(item.get("type"))
+    if kind.endswith("_output"):
+        yield Payload(f"{pointer}/output")
+    elif kind == "image_generation_call":
+        yield Payload(f"{pointer}/result", blank=True)
+    elif kind in _OTHER_ITEMS and kind.endswith("_call"):
+        for name in ("output", "outputs", "results", "error"):
+            yield Payload(f"{pointer}/{name}")
 
 
 class Reasoning:

@@ -144,14 +144,16 @@ def rewrite_file(
     mode: int | None = None,
     mtime: int | None = None,
     forget: bool = True,
+    reason: str = "",
     shown: log.Shown | None = None,
     verify: Callable[[Path, str], None] | None = None,
 ) -> Applied:
     """Put these bytes, as they are to be on disk, in the place of a file, and keep nothing.
 
     Mode and mtime stay where none are given. With `forget` the undo entries of the file go with
-    what it held, since they hold it too. `verify` looks at the new file, whose SHA-256 it is told,
-    before it takes the place, and raises to stop it. See `apply_file`.
+    what it held, since they hold it too. `reason` is as in `log.Change`. `verify` looks at the new
+    file, whose SHA-256 it is told, before it takes the place, and raises to stop it. See
+    `apply_file`.
     """
     path = real_path(path)
     with locked(state, path):
@@ -184,7 +186,7 @@ def rewrite_file(
                 if forget:
                     journal.forget(state, path)
                 what = (command, str(path), before.sha256, sha256.hexdigest(), findings)
-                log.append(state, log.Change(*what), shown=shown)
+                log.append(state, log.Change(*what, reason=reason), shown=shown)
     return Applied(path, "", before.size, size, 0, in_place=False, sha256=sha256.hexdigest())
 
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sesstool.api.retaining import Done, Plan, Row
+from sesstool.records.source import plain_path
 from sesstool.report.base import count
 from sesstool.retention.decide import days
 from sesstool.retention.policy import ACTIONS
@@ -24,7 +25,13 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 _ID = 13  # of which 12 digits tell the time in the ids of Codex
 # A shorter column is no help.
 _LEAST = 24
-_PAST = {"archive": "archived", "trash": "in the trash", "delete": "deleted", PURGED: "purged"}
+_PAST = {
+    "redact-payload": "redacted",
+    "archive": "archived",
+    "trash": "in the trash",
+    "delete": "deleted",
+    PURGED: "purged",
+}
 
 
 def to_text(
@@ -40,7 +47,7 @@ def to_text(
     for row in sorted(plan.rows if every else plan.changes, key=_rank):
         places[_place(row)].append(row)
     sections = [
-        (name, [(_cells(row, ends), list(_stays(row, ends))) for row in rows])
+        (name, [(_cells(row, ends), list(_stays(row, plan, ends))) for row in rows])
         for name, rows in sorted(places.items())
     ]
     if plan.ended:
@@ -73,7 +80,7 @@ def document(plan: Plan, done: Sequence[Done] | None, *, every: bool) -> dict[st
         "policy": {"file": plan.policy.name, "sha256": plan.policy.sha256},
         "looked_at": plan.looked_at,
         "limit": plan.limit,
-        "sessions": [_session(row) for row in plan.rows if every or row.changes],
+        "sessions": [_session(row, plan) for row in plan.rows if every or row.changes],
         "trash": [entry_value(entry) for entry in plan.ended],
         "done": None if done is None else [_done(one) for one in done],
     }
@@ -241,8 +248,14 @@ def _end(ends: dict[str, Done] | None, path: str, files: int, reason: str) -> tu
     return done.entry.id if done.entry else "done", reason
 
 
-def _stays(row: Row, ends: dict[str, Done] | None) -> Iterator[str]:
-    """What of a session stays although it goes, or went with it from elsewhere."""
+def _stays(row: Row, plan: Plan, ends: dict[str, Done] | None) -> Iterator[str]:
+    """What of a session stays although it goes, goes although it stays, or went elsewhere."""
+    if (gone := plan.outputs.get(row.group.path)) and row.group.form:
+        files = f" and {count(gone.files, 'file')} of output" if gone.files else ""
+        yield f"redact {count(gone.results, 'tool result')}{files}, {size(gone.bytes)}"
+        for side in row.group.form.drawn(plain_path(row.group.file)):
+            if side.erase:
+                yield safe(f"stays: {side.path} may hold some of it; {side.erase}")
     if row.decision.removes:
         if others := sum(piece.names > 1 for piece in row.group.pieces):
             yield f"stays: other names (hard links) of {count(others, 'file')}"
@@ -274,8 +287,9 @@ def _kept(rows: Iterable[Row], columns: int | None, *, space: bool) -> Iterator[
         yield start + f"\n{' ' * len(start)}".join(_wrapped(reason, room))
 
 
-def _session(row: Row) -> dict[str, Any]:
+def _session(row: Row, plan: Plan) -> dict[str, Any]:
     group, decision, _ = row
+    outputs = plan.outputs.get(group.path)
     return {
         "path": group.path,
         "session": group.session,
@@ -288,6 +302,7 @@ def _session(row: Row) -> dict[str, Any]:
         "age_seconds": None if decision.age is None else int(decision.age.total_seconds()),
         "bytes": group.size,
         "files": [str(piece.path) for piece in group.pieces],
+        "outputs": outputs and outputs._asdict(),
     }
 
 

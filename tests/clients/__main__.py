@@ -1,7 +1,7 @@
 """Resume repaired sessions in the real agents, offline: what reaches the model, before and after.
 
     python tests/clients CLIENTS [--client NAME] [--node BIN] [--damages N] [--seed N]
-        [--redact | --encrypt | --erase]
+        [--redact | --encrypt | --erase | --prune]
 
 CLIENTS is a folder that agents were installed in with npm. Each damaged session of the shared
 corpus, and N damages of our own to a sound one, is resumed bare, repaired (with --unsafe where
@@ -11,6 +11,7 @@ something that the damaged file still held is missing. With --redact it is sound
 values are planted in, and that are redacted in place. With --encrypt a damaged session lives
 through it all: repaired, encrypted, validated and compared while it is, rekeyed, decrypted. With
 --erase sessions are erased from a home that Codex makes, and it must list and resume the others.
+With --prune the output of tools is taken out of sound sessions by a retention policy.
 """
 
 from __future__ import annotations
@@ -241,6 +242,51 @@ def redacted(options: argparse.Namespace, folder: Path) -> int:
     return bad
 
 
+def pruned(options: argparse.Namespace, folder: Path) -> int:
+    """Print the table of sessions without the output of their tools; returns how many are bad."""
+    policy = folder / "retention.toml"
+    policy.write_text(
+        'version = 1\n[[rule]]\nname = "out"\nmatch = { part = "tool-results" }\n'
+        'expire_after = "1h"\naction = "redact-payload"\n'
+    )
+    stub = "[tool output removed by retention rule out]"
+    command = [sys.executable, "-m", "sesstool", "prune", "--policy", str(policy), "--isolated"]
+    command += ["--trust-clock", "--write", "--yes", "--all"]
+    environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
+    bad = 0
+    print(f"{'session':44} {'sound':14} {'pruned':14} sent: messages/calls/results; stubs")
+    for case in sound(options.client, folder):
+        before = resume(options, case, case.path)
+        if not before["resumed"]:
+            continue  # a fork by reference, whose parent is not beside it
+        os.utime(case.path, (0, 0))
+        done = subprocess.run(
+            [*command, str(case.path)],
+            capture_output=True,
+            env=environment,
+            cwd=ROOT,
+            check=False,
+            text=True,
+        )
+        if "yet to come" in done.stdout:
+            print(f"{case.name:44} not pruned: it was made with a clock that was ahead", flush=True)
+            continue
+        after = resume(options, case, case.path)
+        stubs = [call for call in after["calls"] if stub in (call[2] or "")]
+        said = [call[2] for call in after["calls"] if call[2] and call not in stubs]
+        faults = [] if after["resumed"] else ["does not resume"]
+        faults += ["other calls"] * (
+            [c[:2] for c in before["calls"]] != [c[:2] for c in after["calls"]]
+        )
+        faults += ["other messages"] * (len(before["texts"]) != len(after["texts"]))
+        faults += [f"{len(said)} outputs are left"] * bool(said)
+        faults += [done.stderr[-200:]] * bool(done.returncode)
+        bad += bool(faults)
+        row = f"{case.name:44} {told(before):14} {told(after):14} {len(stubs)}"
+        print(row, faults or "", flush=True)
+    return bad
+
+
 def encrypted(options: argparse.Namespace, folder: Path) -> int:
     """Print the table of sessions that were encrypted for a while; returns how many are bad."""
 
@@ -294,6 +340,7 @@ def main() -> int:
     parser.add_argument("--redact", action="store_true")
     parser.add_argument("--encrypt", action="store_true")
     parser.add_argument("--erase", action="store_true")
+    parser.add_argument("--prune", action="store_true")
     options = parser.parse_args()
     if not ORACLE.exists():
         sys.exit(f"there is no {ORACLE}: the shared files are not beside this checkout")
@@ -307,6 +354,8 @@ def main() -> int:
 
             script = ORACLE.with_name("stub_provider.py")
             return int(bool(erased(options.clients, script, folder)))
+        if options.prune:
+            return int(bool(pruned(options, folder)))
         if options.encrypt:
             return int(bool(encrypted(options, folder)))
         cases = damaged(options.client, folder) if options.corpus else []
