@@ -240,7 +240,7 @@ def test_a_damaged_part_keeps_the_whole(session, prune, capsys):
     data = session.read_bytes()
     assert do(prune, "--all") == 0
     assert session.read_bytes() == data
-    assert "line 5 is no whole record" in capsys.readouterr().out
+    assert "line 5 of agent-1.jsonl is no whole record" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("why", ["held", "retained", "live", "hard link"])

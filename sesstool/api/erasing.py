@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sesstool.errors import InputError
+from sesstool.errors import AuthError, InputError
 from sesstool.formats.base import Format
 from sesstool.formats.events import Message
 from sesstool.formats.registry import by_name
@@ -52,16 +52,21 @@ def clean(found: Iterable[Residue], state: Path, *, ignore_live: bool = False) -
     )
 
 
-def prompts(group: Group) -> list[str]:
+def prompts(group: Group) -> list[str] | None:
     """What people asked in a session, as far as it is long enough to tell the session by.
 
-    At most 1,000 texts of 512 characters. Raises InputError and AuthError.
+    At most 1,000 texts of 512 characters; None where it cannot be read.
     """
-    return list(islice(dict.fromkeys(_prompts(group, group.keys)), _MOST))
+    try:
+        return list(dict.fromkeys(islice(_prompts(group, group.keys), _MOST)))
+    except (AuthError, InputError):
+        return None
 
 
-def left(group: Group, texts: list[str]) -> tuple[str, ...]:
+def left(group: Group, texts: list[str] | None) -> tuple[str, ...]:
     """Which files of the agent's home hold one of the texts, or that this cannot be told."""
+    if texts is None:
+        return ("whether words of it are left cannot be told: it could not be read",)
     home = group.form.home(plain_path(group.file)) if group.form else None
     try:
         found = leftovers.leftovers(home or group.file.parent, texts) if texts else []

@@ -136,9 +136,13 @@ def plan(
         (group, decision if group.asked else decision.kept("not asked for"))
         for group, decision in zip(groups, decisions, strict=True)
     ]
-    decide.keep_bases([group for group, _ in rows], made := [row for _, row in rows])
+    away = [entry for entry in trash.entries(state) if entry.stage is trash.Stage.HELD]
+    made = [decision for _, decision in rows] + [Decision(entry.action, "") for entry in away]
+    # What was taken away may come back, and then reads from its base again.
+    decide.keep_bases([*groups, *away], made)
+    made = made[: len(groups)]
     limit = "" if erase and most is None else decide.check_limit(made, policy, most)
-    ended = [] if erase else list(_ended(trash.entries(state), policy, when, held))
+    ended = [] if erase else list(_ended(away, policy, when, held))
     outputs = _outputs(groups, made, held, when)
     told = tuple(
         Row(group, decision, _residues(group, decision, erase=erase) if erase or clean_up else ())
@@ -167,13 +171,14 @@ def apply(
         trash.settle(state)
         emptying.settle(state)
         needed: set[str] = set()
+        watch = holds.Watch(state)
         # What others read from goes after them.
         for row in _forks_first(wanted.changes):
             group, decision, _ = row
             try:
                 if group.session in needed:
                     raise WriteError(f"{group.path}: a fork that was skipped needs it")
-                _check(group, wanted, state, ignore_live=ignore_live)
+                _check(group, wanted, watch, ignore_live=ignore_live)
                 texts = erasing.prompts(group) if row.residues else []
                 found = row.residues if clean_up else ()
                 # First: where it fails, or is killed, the session is still there to be erased.
@@ -186,9 +191,10 @@ def apply(
                 yield Done(group.path, decision.action, skipped=error)
         for entry in wanted.ended:
             try:
-                held = decide.held(entry, [*wanted.policy.holds, *holds.read(state)], _now(wanted))
-                if held:
+                if held := decide.held(entry, [*wanted.policy.holds, *watch.now()], _now(wanted)):
                     raise WriteError(f"{entry.id} is under the hold {held.name}")
+                if clean_up:
+                    erasing.clean(erasing.residues(entry), state, ignore_live=ignore_live)
                 yield Done(entry.path, trash.PURGED, trash.purge(state, entry))
             except SesstoolError as error:
                 yield Done(entry.path, trash.PURGED, skipped=error)
@@ -243,7 +249,7 @@ def _ended(
     entries: Iterable[Entry], policy: Policy, now: datetime, held: Sequence[Hold]
 ) -> Iterator[Entry]:
     """What the trash keeps no longer: its grace is over, or a later rule is for an archive."""
-    found = [entry for entry in entries if entry.stage is trash.Stage.HELD]
+    found = list(entries)
     alone = replace(policy, caps=(), protect=replace(policy.protect, min_keep_per_project=0))
     decisions = decide.decide(found, alone, now, holds=held)
     for entry, decision in zip(found, decisions, strict=True):
@@ -266,9 +272,9 @@ def _forks_first(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=depth, reverse=True)
 
 
-def _check(group: Group, wanted: Plan, state: Path, *, ignore_live: bool) -> None:
+def _check(group: Group, wanted: Plan, watch: holds.Watch, *, ignore_live: bool) -> None:
     """Raise unless a group is as it was when the plan was made, and nobody wants it to stay."""
-    if held := decide.held(group, [*wanted.policy.holds, *holds.read(state)], _now(wanted)):
+    if held := decide.held(group, [*wanted.policy.holds, *watch.now()], _now(wanted)):
         raise WriteError(f"{group.path} is under the hold {held.name} by now")
     if not all(piece.unchanged() for piece in group.pieces) or group.has_more():
         raise WriteError(f"{group.path} has changed since it was looked at", hint="run it again")
@@ -307,6 +313,13 @@ def _outputs(
     return found
 
 
+def _end_of_grace(wanted: Plan) -> datetime | None:
+    try:
+        return _now(wanted) + wanted.policy.defaults.grace
+    except OverflowError:
+        return None  # it has none
+
+
 def _do(
     group: Group, decision: Decision, wanted: Plan, state: Path, *, ignore_live: bool
 ) -> Entry | None:
@@ -314,7 +327,7 @@ def _do(
     if action == decide.REDACT:
         emptying.empty(group, decision.rule, state, ignore_live=ignore_live)
         return None
-    until = _now(wanted) + policy.defaults.grace if action == "trash" else None
+    until = _end_of_grace(wanted) if action == "trash" else None
     order = Order(
         action,
         decision.rule,

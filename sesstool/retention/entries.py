@@ -61,6 +61,7 @@ class Entry:
     tombstone: bool
     agent: str
     session: str
+    base: str
     cwd: str
     project: str
     created: datetime | None
@@ -76,7 +77,6 @@ class Entry:
     untouched: ClassVar[str] = ""
     blind: ClassVar[str] = "no record tells a time"
     family: ClassVar[str] = ""
-    base: ClassVar[str] = ""
 
     @property
     def id(self) -> str:

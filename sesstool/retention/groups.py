@@ -152,27 +152,38 @@ class Group:
         return ("live", f"in use: {said}") if said else None
 
     def _damage(self) -> tuple[str, str]:
-        """Whether all lines of the session are whole records."""
+        """Whether all lines of its transcripts are whole records."""
         try:
-            tags, models = self.tags, set(self.models)
-            with open_source(self.file, self.keys) as source:
-                count = 0
-                for number, _, line, _ in lines(source):
-                    if not line or line.isspace():
-                        continue
-                    try:
-                        value = decode_any(line)
-                    except ValueError:
-                        value = None
-                    if not isinstance(value, dict):
-                        return "damaged", f"damaged: line {number} is no whole record"
-                    count += 1
-                    if self.form is not None:
-                        models.add(self.form.meaning(value).model)
-                        if (tag := self.form.tag(value)) is not None:
-                            tags = frozenset({tag} - {""})
-                self.records = count
-                self.tags, self.models = tags, frozenset(models - {""})
+            for piece in self.pieces:
+                if ".jsonl" in piece.path.suffixes:
+                    count, bad = self._read(piece.path)
+                    if bad:
+                        where = "" if piece.path == self.file else f" of {piece.path.name}"
+                        return "damaged", f"damaged: line {bad}{where} is no whole record"
+                    if piece.path == self.file:
+                        self.records = count
         except SesstoolError as error:
             return "unreadable", f"unreadable: {error.message}"
         return "", ""
+
+    def _read(self, path: Path) -> tuple[int, int]:
+        """How many records a file has, or the number of the first line that is none."""
+        models: set[str] = set()
+        count = 0
+        with open_source(path, self.keys) as source:
+            for number, _, line, _ in lines(source):
+                if not line or line.isspace():
+                    continue
+                try:
+                    value = decode_any(line)
+                except ValueError:
+                    value = None
+                if not isinstance(value, dict):
+                    return count, number
+                count += 1
+                if self.form is not None:
+                    models.add(self.form.meaning(value).model)
+                    if path == self.file and (tag := self.form.tag(value)) is not None:
+                        self.tags = frozenset({tag} - {""})
+        self.models |= models - {""}
+        return count, 0

@@ -350,6 +350,10 @@ def _cap(table: dict[str, Any], where: tuple[str | int, ...], default: str) -> C
     if not most:
         raise _Wrong((*where, "max_bytes"), "is not above 0", "write a size, as in 20 GB")
     match = _match(table, where)
+    if match.part:
+        raise _Wrong(
+            (*where, "match", "part"), "is of no use: a cap removes sessions", "take it out"
+        )
     order = table.get("order", "oldest-activity")
     return Cap(table["name"], match, most, order, _action(table, match, where, default))
 

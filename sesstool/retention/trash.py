@@ -240,6 +240,7 @@ def _begun(state: Path, group: Group, order: Order, items: Sequence[Item], now: 
         order.tombstone,
         group.agent,
         group.session,
+        group.base,
         group.cwd,
         group.project,
         group.created,
