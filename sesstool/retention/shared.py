@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sesstool.errors import InputError, WriteError
+from sesstool.formats.base import Format
 from sesstool.records.heal import decode
 from sesstool.records.jsonspan import locate, without
 from sesstool.records.source import fingerprint, plain_path
 from sesstool.records.undo import open_raw
 from sesstool.records.write import create, replace, unchanged
-from sesstool.retention.groups import Group
 
 
 class Cut(NamedTuple):
@@ -33,23 +33,21 @@ class Cut(NamedTuple):
     after: str
 
 
-def cuts(group: Group) -> Iterator[Cut]:
+def cuts(form: Format, path: Path) -> Iterator[Cut]:
     """What stands of a session in the indexes that its agent shares among several.
 
     One that cannot be read stays as it is.
     """
-    if group.form is None:
-        return
-    places = group.form.indexed(plain_path(group.file))
-    for number, (path, pointer, index) in enumerate(places):
-        data = _read(path)
+    places = form.indexed(plain_path(path))
+    for number, (file, pointer, index) in enumerate(places):
+        data = _read(file)
         member = locate(data, f"{pointer}/{index}")
         if member is None:
             continue
         start, end = without(data, member)
         after = data[:start] + data[end:]
         name = f"index-{number}"
-        yield Cut(path, name, pointer, index, start, end, _sha256(data), _sha256(after))
+        yield Cut(file, name, pointer, index, start, end, _sha256(data), _sha256(after))
 
 
 def take_out(cut: Cut, kept: Path) -> None:

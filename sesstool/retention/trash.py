@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from sesstool.audit import log, tombstones
 from sesstool.audit.tombstones import Tombstone
 from sesstool.encryption.header import Recipient
 from sesstool.errors import InputError, StalePlanError, WriteError
+from sesstool.formats.registry import by_name
 from sesstool.records import undo
 from sesstool.records.draft import Draft
 from sesstool.records.guard import locked, uninterrupted
@@ -43,6 +44,7 @@ from sesstool.retention.entries import (
     entries,
     find,
     new_folder,
+    save,
     staged,
     sweep_unborn,
 )
@@ -116,6 +118,7 @@ def take(state: Path, group: Group, order: Order, now: datetime) -> Entry:
         stack.enter_context(uninterrupted())
         try:
             _gather(entry, order)
+            _edit_indexes(entry, shared.take_out)
             _take_away(entry, entry.items)
         except BaseException:
             with suppress(InputError, WriteError):  # the next run does what this one cannot
@@ -209,9 +212,16 @@ def _needs_key(entry: Entry) -> bool:
 
 def _go_on(entry: Entry) -> None:
     """Do the rest of a `take`; what was changed meanwhile stays, as it is here too."""
-    for item in entry.items:
-        sweep(item.path)
-    _take_away(entry, [item for item in entry.items if _is(item.path, item.before)])
+    for path in (*(item.path for item in entry.items), *(cut.path for cut in entry.cuts)):
+        sweep(path)
+    left = [item for item in entry.items if _is(item.path, item.before)]
+    # Others may have changed an index since; where it has the session no more, it was taken out.
+    form = by_name(entry.agent) if entry.agent else None
+    if form is not None and (listed := tuple(shared.cuts(form, Path(entry.path)))):
+        entry = replace(entry, cuts=listed)
+        save(entry)
+        _edit_indexes(entry, shared.take_out)
+    _take_away(entry, left)
 
 
 def _still(piece: Piece) -> Fingerprint:
@@ -251,7 +261,7 @@ def _begun(state: Path, group: Group, order: Order, items: Sequence[Item], now: 
         packed,
         files,
         tuple(items),
-        tuple(shared.cuts(group)),
+        tuple(shared.cuts(group.form, group.file)) if group.form else (),
     )
     begin(entry)
     return entry
@@ -276,7 +286,6 @@ def _take_away(entry: Entry, items: Iterable[Item]) -> None:
     for item in items:
         sweep(item.path)
         remove(item.path, unchanged(item.path, item.before))
-    _edit_indexes(entry, shared.take_out)
     _log(entry, entry.action)
 
 
