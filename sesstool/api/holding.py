@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
 from typing import Any
 
-from sesstool.api import find
+from sesstool.api import find, state_folder
 from sesstool.errors import InputError, UsageError
 from sesstool.formats.registry import FORMATS
 from sesstool.records.source import plain_path
+from sesstool.retention.entries import entries
 from sesstool.retention.globs import CHECKS, sound
 from sesstool.retention.policy import Hold, Match
 from sesstool.retention.units import end
@@ -88,16 +89,27 @@ def _places(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if os.path.isdir(name):  # noqa: PTH112 - Path.is_dir may raise
             paths.append(escape(os.path.realpath(name)).rstrip("/") + "/*")
             continue
-        for path in find([name]):
-            if not isinstance(path, Path):
-                raise UsageError("standard input cannot be held", hint="name the file")
-            if not os.path.lexists(path):
-                raise InputError(f"there is no file {path}", hint="check the path")
+        for path in _located(name):
             plain = _plain(Path(os.path.realpath(path)))
             # Its compressed or encrypted twin is held, too.
             paths += [escape(str(plain)), f"{escape(str(plain))}.*"]
             ids += sorted({escape(form.session_id(plain)) for form in FORMATS} - {""})
     return tuple(dict.fromkeys(ids)), tuple(dict.fromkeys(paths))
+
+
+def _located(name: str) -> Iterator[Path]:
+    """Where the sessions that a name means are, or were before they came into the trash."""
+    if name == "-":
+        raise UsageError("standard input cannot be held", hint="name the file")
+    away = [
+        Path(entry.path)
+        for entry in entries(state_folder())
+        if name in (entry.id, entry.session) or os.path.realpath(name) == entry.path
+    ]
+    for path in away or map(Path, find([name])):
+        if not away and not os.path.lexists(path):
+            raise InputError(f"there is no file {path}", hint="check the path")
+        yield path
 
 
 def _plain(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from sesstool.api import emptying, erasing, redaction
 from sesstool.api.emptying import Outputs
 from sesstool.audit import log
 from sesstool.encryption.keys import parse_recipient
-from sesstool.errors import LiveSessionError, SesstoolError, WriteError
+from sesstool.errors import LiveSessionError, SesstoolError, UsageError, WriteError
 from sesstool.formats.registry import FORMATS, Homes
 from sesstool.records.live import one_look
 from sesstool.records.source import SEALED, plain_path
@@ -31,7 +32,7 @@ from sesstool.retention.trash import Entry, Order
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
-__all__ = ["Done", "Plan", "Row", "apply", "homes", "plan"]
+__all__ = ["Done", "Plan", "Row", "apply", "homes", "only", "plan"]
 
 
 class Row(NamedTuple):
@@ -150,6 +151,40 @@ def plan(
         if group.asked
     )
     return Plan(policy, when, told, len(groups), tuple(ended), limit, outputs)
+
+
+def only(wanted: Plan, saved: Path) -> Plan:
+    """What a plan has in common with an earlier one, of which the JSON was saved.
+
+    Sessions that changed since stay, and so do those that nothing, or something else, was planned
+    for. Raises UsageError.
+    """
+    known = _saved(saved)
+
+    def judged(row: Row) -> Row:
+        group, decision, _ = row
+        if not row.changes or known.get(group.path) == (decision.action, group.state):
+            return row
+        planned = known.get(group.path, ("",))[0]
+        why = "it has changed since the plan was made" if planned == decision.action else ""
+        return row._replace(decision=decision.kept(why or "it was not planned"), residues=())
+
+    ended = tuple(entry for entry in wanted.ended if known.get(entry.id) == (trash.PURGED, ""))
+    return replace(wanted, rows=tuple(map(judged, wanted.rows)), ended=ended)
+
+
+def _saved(path: Path) -> dict[str, tuple[str, str]]:
+    """The action and the state of each session of a saved plan, and the entries of the trash."""
+    again = "make it with sesstool prune -f json -o FILE"
+    try:
+        value = json.loads(path.read_bytes())
+        sessions = {str(s["path"]): (str(s["action"]), str(s["state"])) for s in value["sessions"]}
+        return sessions | {str(entry["id"]): (trash.PURGED, "") for entry in value["trash"]}
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise UsageError(f"cannot read the plan {path}: {reason}", hint=again) from error
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise UsageError(f"{path} is no plan of prune", hint=again) from error
 
 
 def apply(

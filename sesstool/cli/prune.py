@@ -69,6 +69,12 @@ class Moment(click.ParamType[datetime]):
     help="Take deleted sessions out of what their agents share: histories, databases.",
 )
 @click.option("--max-delete", type=click.IntRange(min=0), help="How many sessions may go.")
+@click.option(
+    "--plan",
+    "saved",
+    type=click.Path(path_type=Path),
+    help="Do no more than a preview says that was saved with -f json -o FILE.",
+)
 @click.option("--trust-clock", is_flag=True, help="Take the clock's time as it is.")
 @click.option("--all", "every", is_flag=True, help="Tell of the sessions that are kept, too.")
 @click.option("--report", "html", type=click.Path(path_type=Path), help="Write a page to print.")
@@ -85,6 +91,7 @@ def command(
     erase: bool,
     clean_up: bool,
     max_delete: int | None,
+    saved: Path | None,
     trust_clock: bool,
     every: bool,
     html: Path | None,
@@ -118,6 +125,8 @@ def command(
         trust_clock=trust_clock,
         keys=keys,
     )
+    if saved is not None:
+        plan = retaining.only(plan, saved)
     before = Heads.of(api.state_folder())
     done = None
     if write and plan:

@@ -302,6 +302,7 @@ def _session(row: Row, plan: Plan) -> dict[str, Any]:
         "age_seconds": None if decision.age is None else int(decision.age.total_seconds()),
         "bytes": group.size,
         "files": [str(piece.path) for piece in group.pieces],
+        "state": group.state,
         "outputs": outputs and outputs._asdict(),
     }
 

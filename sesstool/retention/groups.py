@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -115,6 +116,12 @@ class Group:
     def modified(self) -> datetime:
         """The newest time of its files."""
         return datetime.fromtimestamp(max(piece.mtime for piece in self.pieces) / 1e9, UTC)
+
+    @property
+    def state(self) -> str:
+        """A SHA-256 of the names, inodes, sizes and times of its files: what stat tells of them."""
+        seen = sorted((str(p.path), p.inode, p.size, p.mtime) for p in self.pieces)
+        return hashlib.sha256(repr(seen).encode(errors="surrogateescape")).hexdigest()
 
     def contains(self, code: str) -> bool | None:
         """Whether a redaction rule whose code begins so finds something; None: not known."""
