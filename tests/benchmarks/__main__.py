@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+import homes
 import sequences
 import sessions
 
@@ -36,10 +37,18 @@ REDACT_GOAL = 25
 DIFF_GOAL, DIFF_MEMORY = 4, 300
 REDACT_MEMORY = 150
 AGE_GOAL, AGE_MEMORY = 1.0, 60
+PRUNE_GOAL, PRUNE_MEMORY = 10, 150
+PRUNE_SESSIONS = 10_000
 ALIGN_GOAL = 1.0
 ALIGN_SIZE = 100_000
 ALIGN_MEMORY = 100
 _LOADS = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
+_EACH = """
+import json, pathlib, sys
+for path in pathlib.Path(sys.argv[1]).rglob("*.jsonl"):
+    for line in path.open("rb"): json.loads(line)
+"""
+_POLICY = 'version = 1\n[[rule]]\nname = "old"\nexpire_after = "30d"\n'
 _SESSTOOL = (sys.executable, "-m", "sesstool")
 _VALIDATE = (*_SESSTOOL, "validate", "--isolated")
 _LINE = 100
@@ -335,6 +344,30 @@ def _beside_age(name: str, size: int, ours: Command, theirs: Command, runs: int)
     )
 
 
+def prune(options: argparse.Namespace) -> None:
+    """A preview over many sessions, most of which are due, beside json.loads of all their lines."""
+    print(f"\nprune, {PRUNE_SESSIONS:,} sessions; reference: json.loads of each line")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        homes.make(folder, PRUNE_SESSIONS)
+        policy = folder / "policy.toml"
+        policy.write_text(_POLICY)
+        ours = (*_SESSTOOL, "prune", "--isolated", "--policy", str(policy), str(folder))
+        environment = dict(os.environ)
+        os.environ["XDG_STATE_HOME"] = str(folder / "state")
+        cost, other, ratio = beside(
+            options.runs,
+            partial(measure, (*ours, "--as-of", "2027-01-01"), (1,)),
+            partial(measure, (sys.executable, "-c", _EACH, str(folder))),
+        )
+        os.environ.clear()
+        os.environ.update(environment)
+    print(
+        f"  {cost.cpu:.1f} s CPU ({ratio:.1f} times {other.cpu:.1f} s)"
+        f"{missed(cost.cpu, PRUNE_GOAL)}, {cost.memory:.0f} MB{missed(cost.memory, PRUNE_MEMORY)}"
+    )
+
+
 TABLES = {
     "start": start,
     "validate": validate,
@@ -344,6 +377,7 @@ TABLES = {
     "redact": redact,
     "diff": diff,
     "encrypt": encrypt,
+    "prune": prune,
 }
 
 
