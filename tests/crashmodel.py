@@ -104,12 +104,15 @@ class Recording:
                     yield tree, ended
 
 
-def record(root: Path, action: Callable[[], object], exact: Iterable[Path]) -> Recording:
+def record(
+    root: Path, action: Callable[[], object], exact: Iterable[Path], named: str = ""
+) -> Recording:
     """Run an action, and record what it does below `root`.
 
-    Of the folders in `exact` the modes and times of files count as well.
+    Of the folders in `exact`, and of all that are `named` so, the modes and times of files count as
+    well.
     """
-    recorder = _Recorder(root, {os.path.realpath(folder) for folder in exact})
+    recorder = _Recorder(root, {os.path.realpath(folder) for folder in exact}, named)
     before = dict(recorder.last)
     with recorder:
         action()
@@ -137,9 +140,9 @@ def put(root: Path, tree: Tree) -> None:
 class _Recorder:
     """Wraps functions of `os`, and compares the tree before and after each call."""
 
-    def __init__(self, root: Path, exact: set[str]) -> None:
+    def __init__(self, root: Path, exact: set[str], named: str) -> None:
         self.root = root
-        self.exact = exact
+        self.is_exact = lambda folder: folder in exact or Path(folder).name == (named or None)
         self.steps: list[Step] = []
         self._numbers: dict[int, int] = {}
         self._next = itertools.count(1)
@@ -184,7 +187,7 @@ class _Recorder:
 
         def walk(folder: Path, inode: int) -> None:
             names = {}
-            exact = str(folder) in self.exact
+            exact = self.is_exact(str(folder))
             for item in os.scandir(folder):
                 if item.name in _LOCKS:
                     continue
@@ -209,7 +212,7 @@ class _Recorder:
                 del self._nameless[inode]
                 continue
             data = os.pread(descriptor, now.st_size, 0)
-            exact = place in self.exact
+            exact = self.is_exact(place)
             mode, mtime = (stat.S_IMODE(now.st_mode), now.st_mtime_ns) if exact else (0, 0)
             found[number(inode)] = _Look(False, data, mode, mtime, {})
         # The number of a file that is gone may be given to a new one.

@@ -168,14 +168,22 @@ def drop(entry: Entry) -> None:
         entry.folder.rename(unborn)
         sync_folder(unborn.parent)
         shutil.rmtree(unborn)
+        # What is gone for good must not come back with a power cut.
+        sync_folder(unborn.parent)
     except OSError as error:
         raise cannot_write(entry.folder, error) from error
 
 
 def sweep_unborn(state: Path) -> None:
-    """Clear away entries that were never made, or are gone."""
-    for folder in (state / "trash").glob(".*"):
-        shutil.rmtree(folder, ignore_errors=True)
+    """Clear away entries that were never made, or are gone. Raises WriteError."""
+    folders = list((state / "trash").glob(".*"))
+    try:
+        for folder in folders:
+            shutil.rmtree(folder)
+        if folders:
+            sync_folder(state / "trash")
+    except OSError as error:
+        raise cannot_write(state / "trash", error) from error
 
 
 def staged(entry: Entry, stage: Stage) -> Entry:

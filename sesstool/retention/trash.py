@@ -391,6 +391,7 @@ def _clear_folders(entry: Entry) -> None:
                 break
             with suppress(OSError):  # it is not empty
                 folder.rmdir()
+                sync_folder(folder.parent)
 
 
 def _forget(entry: Entry) -> None:
