@@ -36,7 +36,10 @@ def residues(gone: Group | Entry, *, every: bool = False) -> list[Residue]:
     form = by_name(gone.agent) if gone.agent else None
     if form is None:
         return []
-    found = (one for path in gone.paths for one in _of(form, plain_path(Path(path)), every))
+    paths = [plain_path(Path(path)) for path in gone.paths]
+    if isinstance(gone, Group) and gone.place is not None:
+        paths.append(gone.place)
+    found = (one for path in paths for one in _of(form, path, every))
     return cleanup.together(found)
 
 
@@ -67,7 +70,7 @@ def left(group: Group, texts: list[str] | None) -> tuple[str, ...]:
     """Which files of the agent's home hold one of the texts, or that this cannot be told."""
     if texts is None:
         return ("whether words of it are left cannot be told: it could not be read",)
-    home = group.form.home(plain_path(group.file)) if group.form else None
+    home = group.form.home(group.plain) if group.form else None
     try:
         found = leftovers.leftovers(home or group.file.parent, texts) if texts else []
     except InputError as error:

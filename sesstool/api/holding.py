@@ -12,13 +12,11 @@ from typing import Any
 from sesstool.api import find, state_folder
 from sesstool.errors import InputError, UsageError
 from sesstool.formats.registry import FORMATS
-from sesstool.records.source import plain_path
+from sesstool.records.source import bare_path
 from sesstool.retention.entries import entries
 from sesstool.retention.globs import CHECKS, sound
 from sesstool.retention.policy import Hold, Match
 from sesstool.retention.units import end
-
-_PACKED = (".gz", ".zst")
 
 
 def holds(
@@ -90,7 +88,7 @@ def _places(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
             paths.append(escape(os.path.realpath(name)).rstrip("/") + "/*")
             continue
         for path in _located(name):
-            plain = _plain(Path(os.path.realpath(path)))
+            plain = bare_path(Path(os.path.realpath(path)))
             # Its compressed or encrypted twin is held, too.
             paths += [escape(str(plain)), f"{escape(str(plain))}.*"]
             ids += sorted({escape(form.session_id(plain)) for form in FORMATS} - {""})
@@ -110,9 +108,3 @@ def _located(name: str) -> Iterator[Path]:
         if not away and not os.path.lexists(path):
             raise InputError(f"there is no file {path}", hint="check the path")
         yield path
-
-
-def _plain(path: Path) -> Path:
-    """The name of a session that is neither encrypted nor compressed."""
-    path = plain_path(path)
-    return path.with_suffix("") if path.suffix in _PACKED else path

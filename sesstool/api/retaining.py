@@ -128,7 +128,8 @@ def plan(
     codes = partial(_codes, keys=keys)
     groups = survey(every, asked=asked if names else None, keys=keys, codes=codes)
     held = [*policy.holds, *holds.read(state)]
-    if not trust_clock and now is None:
+    # What is erased by request is so whatever its age.
+    if not (trust_clock or erase) and now is None:
         decide.check_clock(when, _last_run(state), max((g.modified for g in groups), default=None))
     chosen = frozenset(group.path for group in groups if erase and group.asked)
     with one_look():

@@ -182,12 +182,16 @@ class ClaudeCode(Format):
         return Origin(name, "copy", text(told.get("messageUuid"))) if name else None
 
     def owner(self, values: Sequence[dict[str, Any]], path: Path) -> str:
-        """See `Format.owner`: old versions have subagents, and titles, in files beside it."""
+        """See `Format.owner`: old versions have subagents, and titles, in files beside it.
+
+        Where a resume began, 2.0 started subagents for a session that stays empty: what they
+        answered is of the one that was resumed.
+        """
         if values and all(value.get("type") == "summary" for value in values):
             return text(values[-1].get("leafUuid"))
         records = [value for value in values if "isSidechain" in value]
         if records and all(value["isSidechain"] is True for value in records):
-            name = text(records[0].get("sessionId"))
+            name = text(records[-1].get("sessionId"))
             return "" if name == self.session_id(path) else name
         return ""
 

@@ -15,6 +15,7 @@ _FILES = (("debug", ".txt"), ("usage-data/facets", ".json"), ("usage-data/sessio
 BEYOND = (
     "paste-cache in its home folder: what was pasted into prompts, by its hash",
     "plans and shell-snapshots in its home folder, which bear no session's name",
+    "sessions and stats-cache.json in its home folder, which have ids of sessions and no texts",
     "memory and CLAUDE.md files, where the agent may have noted what it was told",
     ".claude.json, where versions before 2.0 kept prompts of each project, and its backups",
     "logs that --debug-file wrote elsewhere",

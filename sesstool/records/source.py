@@ -227,6 +227,12 @@ def plain_path(path: Path) -> Path:
     return path.with_suffix("") if path.suffix == SEALED else path
 
 
+def bare_path(path: Path) -> Path:
+    """The name that a file has, or had, when it is neither encrypted nor compressed."""
+    path = plain_path(path)
+    return path.with_suffix("") if path.suffix in (".gz", ".zst") else path
+
+
 def fingerprint(path: Path) -> Fingerprint:
     """The fingerprint of the file at `path`, read whole. Raises InputError."""
     return prefixes(path, ())[0]

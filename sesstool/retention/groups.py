@@ -16,7 +16,7 @@ from sesstool.records.heal import decode_any
 from sesstool.records.lines import lines
 from sesstool.records.live import find_writer
 from sesstool.records.opening import open_source
-from sesstool.records.source import SEALED, plain_path
+from sesstool.records.source import SEALED, bare_path
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
@@ -54,7 +54,8 @@ class Group:
 
     `agent` is the format's name, "" where it is not known; `untouched` says then why nothing is
     ever done to it. `blind` says why no time is known. `links` are symbolic links among its files,
-    which stay. `records` counts those of the session, -1 where they were not counted.
+    which stay. `records` counts those of the session, -1 where they were not counted. `place` is
+    where the session was, where only other files of it are left.
     """
 
     form: Format | None
@@ -72,6 +73,7 @@ class Group:
     links: tuple[Path, ...] = ()
     asked: bool = True
     records: int = -1
+    place: Path | None = None
     keys: Keys | None = None
     codes: Contains | None = None
     _trouble: tuple[str, str] | None = field(default=None, repr=False)
@@ -83,8 +85,13 @@ class Group:
         return self.pieces[0].path
 
     @property
+    def plain(self) -> Path:
+        """What the session's own file is called when it is neither encrypted nor compressed."""
+        return self.place or bare_path(self.file)
+
+    @property
     def path(self) -> str:
-        """The same as text, as policies match it."""
+        """Its file as text, as policies match it."""
         return str(self.file)
 
     @property
@@ -134,7 +141,7 @@ class Group:
         """Whether files have come to the session since it was looked at."""
         if self.form is None:
             return False
-        plain = plain_path(self.file)
+        plain = self.plain
         shared = {side.path for side in self.form.drawn(plain) if side.path.parent == plain.parent}
         known = {piece.path for piece in self.pieces} | set(self.links) | shared
         return not known.issuperset(self.form.parts(plain))
@@ -155,7 +162,7 @@ class Group:
                     continue  # it is gone, or cannot be read: its reading tells
                 if found:
                     return "live", f"in use: {found.description}"
-        said = self.form.writer(plain_path(self.file)) if self.form else None
+        said = self.form.writer(self.plain) if self.form else None
         return ("live", f"in use: {said}") if said else None
 
     def _damage(self) -> tuple[str, str]:

@@ -1,17 +1,20 @@
-"""Archived files: compressed, and encrypted where there are recipients."""
+"""How files come into the trash and out of it: linked, copied, compressed, encrypted."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from sesstool.encryption.age import Sealer, decrypt
 from sesstool.encryption.header import Recipient
 from sesstool.errors import AuthError, InputError, WriteError
+from sesstool.records.draft import Draft
 from sesstool.records.packed import compress
-from sesstool.records.source import Fingerprint
+from sesstool.records.source import Fingerprint, fingerprint
 from sesstool.records.undo import open_raw
 from sesstool.records.write import create
 
@@ -62,3 +65,28 @@ def _larger(chunks: Iterable[bytes], path: Path) -> Iterator[bytes]:
 def opened(unseal: Callable[[Path], Iterator[bytes]]) -> Unpack:
     """What unpacks encrypted files, of what decrypts them."""
     return lambda path: _larger(unseal(path), path)
+
+
+def second(path: Path, target: Path, before: Fingerprint) -> None:
+    """Give a file a second name, or where that cannot be make a copy, which has mode and time."""
+    linked = False
+    with suppress(OSError):
+        # What is written under a third name must not reach what is kept here.
+        if path.lstat().st_nlink == 1:
+            os.link(path, target, follow_symlinks=False)
+            linked = True
+    if not linked:
+        with open_raw(path) as source:
+            write(target, source.chunks(), before)
+        if fingerprint(target).sha256 != before.sha256:
+            target.unlink()
+            raise WriteError(
+                f"the copy of {path} is not what it was", hint="see whether the disk is sound"
+            ) from None
+
+
+def write(path: Path, chunks: Iterable[bytes], before: Fingerprint) -> None:
+    """Make a file with the mode and the time of another; one that is killed leaves nothing."""
+    with Draft(path) as draft:
+        draft.write(chunks, reread=False)
+        draft.publish(mode=before.mode, mtime=before.mtime, force=False)

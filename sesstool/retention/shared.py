@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from sesstool.errors import InputError, WriteError
 from sesstool.formats.base import Format
+from sesstool.formats.registry import by_name
 from sesstool.records.heal import decode
 from sesstool.records.jsonspan import locate, without
-from sesstool.records.source import fingerprint, plain_path
+from sesstool.records.source import bare_path, fingerprint
 from sesstool.records.undo import open_raw
 from sesstool.records.write import create, replace, unchanged
 
@@ -38,7 +39,7 @@ def cuts(form: Format, path: Path) -> Iterator[Cut]:
 
     One that cannot be read stays as it is.
     """
-    places = form.indexed(plain_path(path))
+    places = form.indexed(bare_path(path))
     for number, (file, pointer, index) in enumerate(places):
         data = _read(file)
         member = locate(data, f"{pointer}/{index}")
@@ -65,8 +66,8 @@ def take_out(cut: Cut, kept: Path) -> None:
     _put(cut.path, data[: cut.start] + data[cut.end :])
 
 
-def put_in(cut: Cut, kept: Path) -> None:
-    """Put an entry into its index again, where that is there and does not have it.
+def put_in(cut: Cut, kept: Path, agent: str, session: Path) -> None:
+    """Put an entry into its index again, where that is there and does not list the session.
 
     The index is then as it was, byte for byte, if nobody changed it since. Raises WriteError.
     """
@@ -77,8 +78,15 @@ def put_in(cut: Cut, kept: Path) -> None:
         return  # the agent has no such index any more, or nothing was taken out of it
     if _sha256(data) == cut.after:
         _put(cut.path, data[: cut.start] + entry + data[cut.start :])
-    elif _sha256(data) != cut.before and (new := _with(data, entry.strip(b", \t\r\n"), cut)):
+    elif not _lists(cut, agent, session) and (new := _with(data, entry.strip(b", \t\r\n"), cut)):
         _put(cut.path, new)
+
+
+def _lists(cut: Cut, agent: str, session: Path) -> bool:
+    form = by_name(agent)
+    return form is not None and any(
+        path == cut.path for path, _, _ in form.indexed(bare_path(session))
+    )
 
 
 def _with(data: bytes, entry: bytes, cut: Cut) -> bytes | None:

@@ -21,7 +21,7 @@ from sesstool.formats.registry import Homes, detect, is_likely
 from sesstool.records.heal import decode_any
 from sesstool.records.lines import lines
 from sesstool.records.opening import open_source
-from sesstool.records.source import SEALED, Source, plain_path
+from sesstool.records.source import SEALED, Source, bare_path
 from sesstool.retention.groups import Contains, Group, Piece
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _END = 1 << 13
 _UUID = re.compile(rb'"uuid": ?"([^"\\]+)"')
-_PACKED = (".gz", ".zst")
 _NO_SESSION = "format unknown: never touched"
 _LINK = "a symbolic link: never followed"
 
@@ -62,7 +61,7 @@ def survey(
     means, None for all: the others are looked at for what hangs on them. `codes` is asked for what
     a group contains.
     """
-    wanted = None if asked is None else {_key(path) for path in asked}
+    wanted = None if asked is None else {bare_path(path) for path in asked}
     homes = Homes()
     found: dict[Path, _Found] = {}
     taken: set[Path] = set()
@@ -70,26 +69,20 @@ def survey(
     for path in sorted(set(paths), key=lambda one: (len(one.parts), one)):
         if path in taken:
             continue
-        twin = found.get(_key(path))
+        twin = found.get(bare_path(path))
         if twin is not None:
             _add(twin.group, path)
             continue
         one = _look(path, keys, homes)
         if one is not None:
             taken.update(piece.path for piece in one.group.pieces[1:])
-            found[_key(path)] = one
+            found[bare_path(path)] = one
     _join(found)
     groups = sorted((one.group for one in found.values()), key=lambda group: group.path)
     for group in groups:
         group.codes = codes
-        group.asked = wanted is None or any(_key(p.path) in wanted for p in group.pieces)
+        group.asked = wanted is None or any(bare_path(p.path) in wanted for p in group.pieces)
     return groups
-
-
-def _key(path: Path) -> Path:
-    """What the plain, the compressed and the encrypted file of a session have in common."""
-    path = plain_path(path)
-    return path.with_suffix("") if path.suffix in _PACKED else path
 
 
 def _look(path: Path, keys: Keys | None, homes: Homes) -> _Found | None:
@@ -101,7 +94,7 @@ def _look(path: Path, keys: Keys | None, homes: Homes) -> _Found | None:
     piece = Piece.of(path, now)
     if path.is_symlink():
         return _Found(Group(None, (piece,), untouched=_LINK))
-    plain = plain_path(path)
+    plain = bare_path(path)
     values: list[dict[str, Any]] = []
     blind = ""
     try:
@@ -114,7 +107,7 @@ def _look(path: Path, keys: Keys | None, homes: Homes) -> _Found | None:
     form = _format(values, plain, at_home[0] if at_home else None)
     if form is None:
         return _Found(Group(None, (piece,), untouched=_NO_SESSION))
-    pieces, links = _pieces(form, path, piece)
+    pieces, links = _pieces(form, plain, piece)
     group = Group(form, pieces, form.session_id(plain), links=links, keys=keys)
     if blind:
         group.blind = blind
@@ -157,20 +150,21 @@ def _told(found: _Found, form: Format, values: Sequence[dict[str, Any]], path: P
             models.add(meaning.model)
         if (tag := form.tag(value)) is not None:
             group.tags = frozenset({tag} - {""})
+    found.owner = form.owner(values, path)
+    if found.owner in {form.meaning(value).session for value in values[-1:]}:
+        group.session = form.session_id(path) or found.owner
     group.session = group.session or path.name.partition(".")[0]
     group.models = frozenset(models)
     if times:
         group.created, group.recorded = min(times), max(times)
-    found.owner = form.owner(values, path)
     return found
 
 
-def _pieces(form: Format, path: Path, own: Piece) -> tuple[tuple[Piece, ...], tuple[Path, ...]]:
+def _pieces(form: Format, plain: Path, own: Piece) -> tuple[tuple[Piece, ...], tuple[Path, ...]]:
     """The files of a session, its own first, and the links among them, which stay."""
-    plain = plain_path(path)
     # An index that several sessions share lies beside them.
     shared = {side.path for side in form.drawn(plain) if side.path.parent == plain.parent}
-    pieces, links = {path: own}, []
+    pieces, links = {own.path: own}, []
     for part in form.parts(plain):
         if part in shared or part in pieces:
             continue
@@ -208,13 +202,42 @@ def _join(found: dict[Path, _Found]) -> None:
             above = (owner.root, owner.owner)
             owner = owners.get(above) or owned.get(above) or owner
         if owner is not one and not owner.owner:
-            group = owner.group
-            group.pieces = (*group.pieces, *one.group.pieces)
-            group.links = (*group.links, *one.group.links)
-            times = [t for t in (group.recorded, one.group.recorded) if t is not None]
-            group.recorded = max(times, default=None)
+            _merge(owner.group, one.group)
             del found[key]
+    _rest(found)
     _relate(found.values())
+
+
+def _merge(group: Group, other: Group) -> None:
+    """Take the files of another group into a group, which is as young as the younger of both."""
+    known = {piece.path for piece in group.pieces}
+    more = tuple(piece for piece in other.pieces if piece.path not in known)
+    group.pieces = (*group.pieces, *more)
+    group.links = (*group.links, *other.links)
+    times = [time for time in (group.recorded, other.recorded) if time is not None]
+    group.recorded = max(times, default=None)
+
+
+def _rest(found: dict[Path, _Found]) -> None:
+    """Make one group of what is left of a session whose own file the agent has deleted."""
+    first: dict[tuple[Path, str], Group] = {}
+    for key, one in list(found.items()):
+        group, form = one.group, one.group.form
+        if not one.owner or form is None or form.session_id(bare_path(group.file)):
+            continue
+        inside = next((f for f in group.file.parents if f.name == one.owner), group.file)
+        place = inside.with_name(f"{one.owner}.jsonl")
+        if form.session_id(place) != one.owner:
+            continue
+        if place in found:  # as a link to it, or as what is no session
+            group.untouched = found[place].group.untouched
+            continue
+        if (above := first.setdefault((one.root, one.owner), group)) is not group:
+            _merge(above, group)
+            del found[key]
+            continue
+        group.place = place
+        group.pieces, group.links = _pieces(form, place, group.pieces[0])
 
 
 def _holders(

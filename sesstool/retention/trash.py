@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,6 @@ from sesstool.encryption.header import Recipient
 from sesstool.errors import InputError, StalePlanError, WriteError
 from sesstool.formats.registry import by_name
 from sesstool.records import undo
-from sesstool.records.draft import Draft
 from sesstool.records.guard import locked, uninterrupted
 from sesstool.records.source import Fingerprint, fingerprint
 from sesstool.records.write import (
@@ -261,7 +261,7 @@ def _begun(state: Path, group: Group, order: Order, items: Sequence[Item], now: 
         packed,
         files,
         tuple(items),
-        tuple(shared.cuts(group.form, group.file)) if group.form else (),
+        tuple(shared.cuts(group.form, group.plain)) if group.form else (),
     )
     begin(entry)
     return entry
@@ -274,7 +274,7 @@ def _gather(entry: Entry, order: Order) -> None:
         if entry.packed:
             packing.pack(item.path, target, item.before, order.recipients)
         else:
-            _second(item.path, target, item.before)
+            packing.second(item.path, target, item.before)
     try:
         sync_folder(entry.files)
     except OSError as error:
@@ -296,33 +296,16 @@ def _edit_indexes(entry: Entry, edit: Callable[[Cut, Path], None]) -> None:
             edit(cut, entry.files / cut.name)
 
 
+def _back_in(entry: Entry) -> Callable[[Cut, Path], None]:
+    return partial(shared.put_in, agent=entry.agent, session=Path(entry.path))
+
+
 def _held(entry: Entry) -> Entry:
     """What is left to do once the log tells of a `take`. Raises WriteError."""
     _clear_folders(entry)
     if entry.packed.endswith(".age"):
         _forget(entry)  # undo holds plain text
     return staged(entry, Stage.HELD)
-
-
-def _second(path: Path, target: Path, before: Fingerprint) -> None:
-    """Give a file a second name, or where that cannot be make a copy, which has mode and time."""
-    try:
-        os.link(path, target, follow_symlinks=False)
-    except OSError:
-        with undo.open_raw(path) as source:
-            _write(target, source.chunks(), before)
-        if fingerprint(target).sha256 != before.sha256:
-            target.unlink()
-            raise WriteError(
-                f"the copy of {path} is not what it was", hint="see whether the disk is sound"
-            ) from None
-
-
-def _write(path: Path, chunks: Iterable[bytes], before: Fingerprint) -> None:
-    """Make a file with the mode and the time of another; one that is killed leaves nothing."""
-    with Draft(path) as draft:
-        draft.write(chunks, reread=False)
-        draft.publish(mode=before.mode, mtime=before.mtime, force=False)
 
 
 def _put_back(entry: Entry) -> str:
@@ -335,7 +318,7 @@ def _put_back(entry: Entry) -> str:
             _back(entry, item, packing.unzip)
         elif not _is(item.path, item.before) and here.exists():
             stays = True
-    _edit_indexes(entry, shared.put_in)
+    _edit_indexes(entry, _back_in(entry))
     if stays:
         _log(entry, entry.action)
         staged(entry, Stage.HELD)
@@ -348,7 +331,7 @@ def _restored(entry: Entry, unpack: packing.Unpack) -> None:
     for item in entry.items:
         if not os.path.lexists(item.path):
             _back(entry, item, unpack)
-    _edit_indexes(entry, shared.put_in)
+    _edit_indexes(entry, _back_in(entry))
     _log(entry, "restore")
     drop(entry)
 
@@ -359,9 +342,9 @@ def _back(entry: Entry, item: Item, unpack: packing.Unpack) -> None:
     try:
         make_folder(item.path.parent)
         if entry.packed:
-            _write(item.path, unpack(here), before)
+            packing.write(item.path, unpack(here), before)
         else:
-            _second(here, item.path, before)
+            packing.second(here, item.path, before)
         sync_folder(item.path.parent)
     except OSError as error:
         raise cannot_write(item.path, error) from error

@@ -1,7 +1,7 @@
 """Resume repaired sessions in the real agents, offline: what reaches the model, before and after.
 
     python tests/clients CLIENTS [--client NAME] [--node BIN] [--damages N] [--seed N]
-        [--redact | --encrypt | --erase | --prune]
+        [--redact | --encrypt | --erase | --prune | --trash]
 
 CLIENTS is a folder that agents were installed in with npm. Each damaged session of the shared
 corpus, and N damages of our own to a sound one, is resumed bare, repaired (with --unsafe where
@@ -11,7 +11,8 @@ something that the damaged file still held is missing. With --redact it is sound
 values are planted in, and that are redacted in place. With --encrypt a damaged session lives
 through it all: repaired, encrypted, validated and compared while it is, rekeyed, decrypted. With
 --erase sessions are erased from a home that Codex makes, and it must list and resume the others.
-With --prune the output of tools is taken out of sound sessions by a retention policy.
+With --prune the output of tools is taken out of sound sessions by a retention policy. With --trash
+a policy takes some sessions of a home that an agent makes, and one of them is restored.
 """
 
 from __future__ import annotations
@@ -341,6 +342,7 @@ def main() -> int:
     parser.add_argument("--encrypt", action="store_true")
     parser.add_argument("--erase", action="store_true")
     parser.add_argument("--prune", action="store_true")
+    parser.add_argument("--trash", action="store_true")
     options = parser.parse_args()
     if not ORACLE.exists():
         sys.exit(f"there is no {ORACLE}: the shared files are not beside this checkout")
@@ -356,6 +358,12 @@ def main() -> int:
             return int(bool(erased(options.clients, script, folder)))
         if options.prune:
             return int(bool(pruned(options, folder)))
+        if options.trash:
+            from trash import trashed  # noqa: PLC0415 - the path to sesstool is set above
+
+            os.environ["PATH"] = f"{options.node}:{os.environ['PATH']}".lstrip(":")
+            script = ORACLE.with_name("stub_provider.py")
+            return int(bool(trashed(options.client, options.clients, script, folder)))
         if options.encrypt:
             return int(bool(encrypted(options, folder)))
         cases = damaged(options.client, folder) if options.corpus else []

@@ -1,8 +1,8 @@
 """Erase one session of a home that the real Codex made, and see what is left, offline.
 
 Two sessions that go and three that stay are made, one of each pair as a fork by reference. What
-Codex keeps of those that go is taken out of what it shares, their files are deleted, and then no
-file of the home holds their prompts, and Codex lists and resumes the others.
+Codex keeps of those that go is counted, `prune --erase --clean-up` takes it away with their files,
+and then no file of the home holds their prompts, and Codex lists and resumes the others.
 """
 
 from __future__ import annotations
@@ -137,13 +137,19 @@ def erased(clients: str, script: Path, work: Path) -> int:
         print(f"{'file':28} {'pieces':>6}  what")
         held = leftovers(home.folder, GO)
         for thread in goes:
-            path = home.rollout(thread)
-            for residue in cleanup.found(Codex(), path):
-                # Another Codex may run on this machine: of this home none does.
-                gone = cleanup.clean(residue, work / "state", ignore_live=True)
-                print(f"{residue.path.name:28} {gone:6}  {residue.trace.what}")
-            path.unlink()
-        faults = [f"{path.name} still holds a prompt" for path in leftovers(home.folder, GO)]
+            for one in cleanup.found(Codex(), home.rollout(thread)):
+                print(f"{one.path.name:28} {one.count:6}  {one.trace.what}")
+        # Both at once, the fork and what it reads from, as people do it.
+        flags = ("--erase", "--clean-up", "--write", "--yes", *goes)
+        done = subprocess.run(
+            [sys.executable, "-m", "sesstool", "prune", "--isolated", *flags],
+            env=os.environ | {"HOME": str(home.folder.parent), "XDG_STATE_HOME": str(work)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        faults = [done.stderr[-300:]] * bool(done.returncode)
+        faults += [f"{path.name} still holds a prompt" for path in leftovers(home.folder, GO)]
         faults += ["no file held a prompt before"] * (len(held) < 5)
         faults += ["it lists others"] * (home.listed() != set(stays))
         faults += [f"{one} does not resume" for one in stays if not _resumed(home, one, requests)]
