@@ -204,10 +204,12 @@ def apply(
     """
     state = state or api.state_folder()
     with trash.one_run(state):
-        trash.settle(state)
+        watch = holds.Watch(state)
+
+        every = [*wanted.policy.holds, *watch.now()]
+        trash.settle(state, partial(decide.held, holds=every, now=_now(wanted)))
         emptying.settle(state)
         needed: set[str] = set()
-        watch = holds.Watch(state)
         # What others read from goes after them.
         for row in _forks_first(wanted.changes):
             group, decision, _ = row
@@ -231,7 +233,7 @@ def apply(
                     raise WriteError(f"{entry.id} is under the hold {held.name}")
                 if clean_up:
                     erasing.clean(erasing.residues(entry), state, ignore_live=ignore_live)
-                yield Done(entry.path, trash.PURGED, trash.purge(state, entry))
+                yield Done(entry.path, trash.PURGED, trash.purge(entry))
             except SesstoolError as error:
                 yield Done(entry.path, trash.PURGED, skipped=error)
 

@@ -114,7 +114,7 @@ def command(
     rules = _policy(policy, erase=erase)
     keys = keys_of(shared, identities, passphrase_fd)
     if write:
-        settled(shared)
+        settled(shared, rules.holds)
     plan = retaining.plan(
         paths,
         rules,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from sesstool.errors import SesstoolError, UsageError, WriteError
 from sesstool.report import retention as report
 from sesstool.report.base import count
 from sesstool.retention import decide, holds, packing, policy, trash
+from sesstool.retention.policy import Hold
 from sesstool.retention.trash import Entry
 from sesstool.text import safe
 
@@ -60,14 +62,14 @@ def restore(
     state, codes = api.state_folder(), [0]
     keys = keys_of(shared, identities, passphrase_fd)
     unseal = packing.opened(partial(sealing.plain, keys=keys))
-    settled(shared)
+    settled(shared, _written(), delete=False)
     with trash.one_run(state):
         found = trash.entries(state) if every else [trash.find(state, name) for name in ids]
         # The newest first: each index is then as it was right behind it.
         for entry in sorted(found, key=lambda one: one.made, reverse=True):
             try:
                 unpack = unseal if entry.packed.endswith(".age") else packing.unzip
-                trash.restore(state, entry, unpack)
+                trash.restore(entry, unpack)
                 out_stream().write(f"{safe(entry.path)}: restored\n".encode())
             except SesstoolError as error:
                 codes.append(tell(shared, error))
@@ -106,8 +108,9 @@ def empty(
     if ids and every:
         raise UsageError("--all and ID contradict each other", hint="give one of them")
     state, now, codes = api.state_folder(), datetime.now(UTC), [0]
+    written = _written()
     if write:
-        settled(shared)
+        settled(shared, written)
     found = _chosen(state, ids, now, every=every)
     if not found:
         shared.note("nothing to delete")
@@ -121,8 +124,6 @@ def empty(
     if not yes:
         what = f"{count(len(found), 'session')} cannot come back then. Delete?"
         click.confirm(what, abort=True, err=True)
-    file = policy.in_use(str(settings()["policy"].value))
-    written = policy.load(file).holds if file else ()
     with trash.one_run(state):
         for entry in found:
             try:
@@ -133,21 +134,34 @@ def empty(
                     )
                 if clean_up:
                     erasing.clean(erasing.residues(entry), state)
-                trash.purge(state, entry)
+                trash.purge(entry)
                 out_stream().write(f"{entry.id}: deleted\n".encode())
             except SesstoolError as error:
                 codes.append(tell(shared, error))
     return worst(codes)
 
 
-def settled(shared: Common) -> None:
-    """Bring to an end what a crash broke off, and say how it stands."""
-    state = api.state_folder()
+def settled(shared: Common, written: Sequence[Hold], *, delete: bool = True) -> None:
+    """Bring to an end what a crash broke off, and say how it stands.
+
+    `written` are the holds of the policy; without `delete` nothing goes for good.
+    """
+    state, now = api.state_folder(), datetime.now(UTC)
     with trash.one_run(state):
-        for entry, end in trash.settle(state):
+        every = [*written, *holds.read(state)]
+        stays = partial(decide.held, holds=every, now=now)
+        for entry, end, error in trash.settle(state, stays, delete=delete):
             shared.note(f"{entry.path}: {entry.action} was broken off: {end}")
+            if error is not None and error.hint:
+                shared.note(f"hint: {error.hint}")
         if (path := emptying.settle(state)) is not None:
             shared.note(f"{path}: redact-payload was broken off behind it: brought to its end")
+
+
+def _written() -> tuple[Hold, ...]:
+    """The holds of the policy that counts here."""
+    file = policy.in_use(str(settings()["policy"].value))
+    return policy.load(file).holds if file else ()
 
 
 def _chosen(state: Path, ids: tuple[str, ...], now: datetime, *, every: bool) -> list[Entry]:

@@ -195,14 +195,16 @@ def drop(entry: Entry) -> Entry:
     return replace(entry, state=State.VOID)
 
 
-def forget(state: Path, path: Path, sha256: str = "") -> None:
+def forget(state: Path, path: Path, sha256: str = "", until: datetime | None = None) -> None:
     """Forget all changes of a real path, and what a crash left of one. Raises WriteError.
 
-    With them go those whose result, wherever it was then, has this hash: that file was moved. The
-    caller holds the path's lock.
+    With them go those whose result, wherever it was then, has this hash: that file was moved. What
+    was made after `until` is of another file of that name, and stays. The caller holds the path's
+    lock.
     """
     for entry in entries(state) if sha256 else entries(state, path):
-        if entry.path == path or (sha256 and sha256 in (entry.sha256, entry.before.sha256)):
+        mine = entry.path == path and (until is None or entry.made <= until.isoformat())
+        if mine or (sha256 and sha256 in (entry.sha256, entry.before.sha256)):
             drop(entry)
     try:
         forget_unborn(state, path)

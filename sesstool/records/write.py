@@ -282,8 +282,21 @@ def draft_of(path: Path) -> Path:
 def remove(path: Path, expect: Callable[[], None]) -> None:
     """Take a file away for good, unless somebody is about to write to it.
 
-    `expect` is called right before, and raises to stop it. The caller holds the lock of `path`, and
-    has it not open. Raises WriteError; the file is then as before.
+    See `hide`. Raises WriteError; the file is then as before.
+    """
+    hide(path, expect)
+    try:
+        retired(path).unlink()
+        sync_folder(path.parent)
+    except OSError as error:
+        raise _unchanged(path, error) from error
+
+
+def hide(path: Path, expect: Callable[[], None]) -> None:
+    """Leave a file only its second name, unless somebody is about to write to it.
+
+    `expect` is called right before, and raises to stop it. `sweep` gives the name back. The caller
+    holds the lock of `path`, and has it not open. Raises WriteError; the file is then as before.
     """
     old = retired(path)
     try:
@@ -300,8 +313,6 @@ def remove(path: Path, expect: Callable[[], None]) -> None:
                     raise _opened_late(path)
         finally:
             os.close(descriptor)
-        old.unlink()
-        sync_folder(path.parent)
     except OSError as error:
         raise _unchanged(path, error) from error
 

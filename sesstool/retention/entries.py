@@ -47,6 +47,7 @@ class Item(NamedTuple):
 class Entry:
     """A group that was taken away. It has the facts that a policy judges by; see `decide.Facts`.
 
+    `folders` are those of the session alone, each with its mode.
     `packed` is "", "gz" or "gz.age"; `files` the folder with the files. `records` is -1 where they
     were not counted; `until` None says that it never ends.
     """
@@ -73,6 +74,7 @@ class Entry:
     files: Path
     items: tuple[Item, ...]
     cuts: tuple[Cut, ...] = ()
+    folders: tuple[tuple[Path, int], ...] = ()
 
     untouched: ClassVar[str] = ""
     blind: ClassVar[str] = "no record tells a time"
@@ -82,6 +84,11 @@ class Entry:
     def id(self) -> str:
         """8 hexadecimal digits that name the entry."""
         return self.folder.name
+
+    @property
+    def state(self) -> Path:
+        """The state folder that it lies in."""
+        return self.folder.parent.parent
 
     @property
     def path(self) -> str:
@@ -204,6 +211,7 @@ def save(entry: Entry) -> None:
         "models": sorted(entry.models),
         "items": [[str(item.path), item.name, asdict(item.before)] for item in entry.items],
         "cuts": [[str(cut.path), *cut[1:]] for cut in entry.cuts],
+        "folders": [[str(path), mode] for path, mode in entry.folders],
     }
     create(entry.folder / _MANIFEST, [json.dumps(value).encode()], force=True)
 
@@ -228,6 +236,7 @@ def _load(folder: Path) -> Entry | None:
                     for path, name, before in value["items"]
                 ),
                 "cuts": tuple(Cut(Path(cut[0]), *cut[1:]) for cut in value["cuts"]),
+                "folders": tuple((Path(path), int(mode)) for path, mode in value["folders"]),
             }
         )
     except (OSError, ValueError, TypeError, LookupError):

@@ -1,39 +1,40 @@
 """Taking groups away, giving them back, and deleting them for good.
 
-All files of a group are in its entry before the first one leaves its place, and lines in the audit
-log decide: an entry that has none was never made, and `settle` puts its files back; one that has
-them is brought to its end.
+All files of a group are in its entry before the first one leaves its place, and each keeps a hidden
+second name there until the lines in the audit log are on disk, which decide: an entry that has none
+was never made, and `settle` puts its files back; one that has them is brought to its end.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sesstool.audit import log, tombstones
-from sesstool.audit.tombstones import Tombstone
+from sesstool.audit import log
 from sesstool.encryption.header import Recipient
-from sesstool.errors import InputError, StalePlanError, WriteError
-from sesstool.formats.registry import by_name
+from sesstool.errors import InputError, SesstoolError, StalePlanError, WriteError
 from sesstool.records import undo
-from sesstool.records.guard import locked, uninterrupted
+from sesstool.records.guard import locked, refuse_live, uninterrupted
 from sesstool.records.source import Fingerprint, fingerprint
 from sesstool.records.write import (
     cannot_write,
+    hide,
     make_folder,
     real_path,
-    remove,
+    retired,
     sweep,
     sync_folder,
     unchanged,
 )
 from sesstool.retention import packing, shared
+from sesstool.retention.accounts import PURGED, bury, tell, told
 from sesstool.retention.entries import (
     Entry,
     Item,
@@ -68,8 +69,7 @@ __all__ = [
     "take",
 ]
 
-PURGED = "purge"
-"""What the log calls it that an entry is gone for good."""
+_OCCUPIED = "another file has come to its place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +91,18 @@ class Order:
 
 
 class Settled(NamedTuple):
-    """An entry that was broken off, and how it ended: "put back", "taken away", "deleted"."""
+    """An entry that was broken off, and how it stands now, in a few words.
+
+    `error` is why it could not be brought to its end, None where it was.
+    """
 
     entry: Entry
     end: str
+    error: SesstoolError | None = None
+
+
+Held = Callable[[Entry], object]
+"""What keeps an entry, or nothing."""
 
 
 @contextmanager
@@ -119,16 +127,16 @@ def take(state: Path, group: Group, order: Order, now: datetime) -> Entry:
         try:
             _gather(entry, order)
             _edit_indexes(entry, shared.take_out)
-            _take_away(entry, entry.items)
+            _take_away(entry)
         except BaseException:
             with suppress(InputError, WriteError):  # the next run does what this one cannot
                 _put_back(entry)
             raise
         entry = _held(entry)
-    return purge(state, entry) if order.action == "delete" else entry
+    return purge(entry) if order.action == "delete" else entry
 
 
-def restore(state: Path, entry: Entry, identities: packing.Unpack = packing.unzip) -> None:
+def restore(entry: Entry, unpack: packing.Unpack = packing.unzip) -> None:
     """Put all files of an entry back where they were. The caller has `one_run`.
 
     Raises InputError and WriteError, also where something else has come to the place of one; then
@@ -140,12 +148,16 @@ def restore(state: Path, entry: Entry, identities: packing.Unpack = packing.unzi
                 f"cannot restore {item.path}: another file is there",
                 hint="see what it holds, and move it away",
             )
-    log.ready(state)
+    log.ready(entry.state)
     with uninterrupted():
-        _restored(staged(entry, Stage.RESTORING), identities)
+        try:
+            _restored(staged(entry, Stage.RESTORING), unpack)
+        except SesstoolError:
+            staged(entry, Stage.HELD)  # what is back may stay: it is what was taken away
+            raise
 
 
-def purge(state: Path, entry: Entry) -> Entry:
+def purge(entry: Entry) -> Entry:
     """Delete an entry for good, with what undo keeps of its files. The caller has `one_run`.
 
     Raises WriteError; `settle` then goes on with it.
@@ -153,10 +165,7 @@ def purge(state: Path, entry: Entry) -> Entry:
     again = entry.stage is Stage.PURGING
     entry = staged(entry, Stage.PURGING)
     # Told first: nothing may go that no account tells of.
-    if entry.tombstone and not (again and _is_buried(state, entry)):
-        tombstones.append(state, _tombstone(entry))
-    if not (again and PURGED in _told(state, entry)):
-        _log(entry, PURGED)
+    bury(entry, again=again)
     _forget(entry)
     for item in entry.items:
         _unlink(entry.where(item))
@@ -164,64 +173,55 @@ def purge(state: Path, entry: Entry) -> Entry:
     return entry
 
 
-def settle(state: Path) -> list[Settled]:
+def settle(state: Path, held: Held, *, delete: bool = True) -> list[Settled]:
     """Bring to an end what was broken off, or put it back. The caller has `one_run`.
 
-    Raises InputError and WriteError.
+    What was to be deleted for good is, unless it is `held`, or `delete` is False. Raises WriteError
+    where nothing can go on; what keeps one entry from its end keeps no other.
     """
     done = []
     sweep_unborn(state)
     for entry in entries(state):
-        done += [Settled(entry, end) for end in _settled(state, entry)]
+        try:
+            done += [Settled(entry, end) for end in _settled(entry, held, delete=delete)]
+        except SesstoolError as error:
+            done.append(Settled(entry, f"it is not at its end: {error.message}", error))
     return done
 
 
-def _settled(state: Path, entry: Entry) -> Iterator[str]:
+def _settled(entry: Entry, held: Held, *, delete: bool) -> Iterator[str]:
     if entry.stage is Stage.HELD and entry.action != "delete":
         return
-    told = _told(state, entry)
     if entry.stage is Stage.MOVING:
-        if entry.action not in told and not _needs_key(entry):
+        if entry.action not in told(entry):
             yield _put_back(entry)
             return
-        if entry.action not in told:
-            _go_on(entry)
         entry = _held(entry)
         if entry.action != "delete":
             yield "taken away"
     elif entry.stage is Stage.RESTORING:
-        if "restore" in told:
-            drop(entry)
-        elif entry.packed.endswith(".age"):
-            staged(entry, Stage.HELD)  # its key is needed again; what was put back stays
-            return
-        else:
-            _restored(entry, packing.unzip)
-        yield "put back"
+        yield _go_on_restoring(entry)
         return
-    if entry.stage is Stage.PURGING or entry.action == "delete":
-        purge(state, entry)
+    if not delete or (entry.stage is Stage.HELD and entry.action != "delete"):
+        return
+    if held(entry):
+        yield "it is under a hold by now, and in the trash"
+    else:
+        purge(entry)
         yield "deleted"
 
 
-def _needs_key(entry: Entry) -> bool:
-    """Whether a file went that could not be put back without a key; then all are here."""
-    gone = any(not os.path.lexists(item.path) for item in entry.items)
-    return entry.packed.endswith(".age") and gone
-
-
-def _go_on(entry: Entry) -> None:
-    """Do the rest of a `take`; what was changed meanwhile stays, as it is here too."""
-    for path in (*(item.path for item in entry.items), *(cut.path for cut in entry.cuts)):
-        sweep(path)
-    left = [item for item in entry.items if _is(item.path, item.before)]
-    # Others may have changed an index since; where it has the session no more, it was taken out.
-    form = by_name(entry.agent) if entry.agent else None
-    if form is not None and (listed := tuple(shared.cuts(form, Path(entry.path)))):
-        entry = replace(entry, cuts=listed)
-        save(entry)
-        _edit_indexes(entry, shared.take_out)
-    _take_away(entry, left)
+def _go_on_restoring(entry: Entry) -> str:
+    """What was put back stays, whatever comes of the rest."""
+    if "restore" in told(entry):
+        drop(entry)
+        return "put back"
+    taken = [i for i in entry.items if os.path.lexists(i.path) and not _is(i.path, i.before)]
+    if taken or entry.packed.endswith(".age"):
+        staged(entry, Stage.HELD)
+        return f"in the trash: {_OCCUPIED if taken else 'its key is needed'}"
+    _restored(entry, packing.unzip)
+    return "put back"
 
 
 def _still(piece: Piece) -> Fingerprint:
@@ -262,6 +262,7 @@ def _begun(state: Path, group: Group, order: Order, items: Sequence[Item], now: 
         files,
         tuple(items),
         tuple(shared.cuts(group.form, group.plain)) if group.form else (),
+        tuple(_folders_of(group)),
     )
     begin(entry)
     return entry
@@ -281,17 +282,35 @@ def _gather(entry: Entry, order: Order) -> None:
         raise cannot_write(entry.files, error) from error
 
 
-def _take_away(entry: Entry, items: Iterable[Item]) -> None:
-    """Have files gone from their places; the log tells it. Raises StalePlanError, WriteError."""
-    for item in items:
+def _take_away(entry: Entry) -> None:
+    """Have files gone from their places; the log tells it.
+
+    Raises LiveSessionError, StalePlanError, WriteError; a part of them may be hidden then.
+    """
+    for item in entry.items:
         sweep(item.path)
-        remove(item.path, unchanged(item.path, item.before))
-    _log(entry, entry.action)
+        hide(item.path, unchanged(item.path, item.before))
+    _sync(entry)
+    for item in entry.items:
+        # Somebody may have opened it before it was hidden, and write to it now.
+        refuse_live(retired(item.path), None, None)
+        unchanged(retired(item.path), item.before)()
+    tell(entry, entry.action)
+
+
+def _sync(entry: Entry) -> None:
+    for folder in {item.path.parent for item in entry.items}:
+        try:
+            sync_folder(folder)
+        except FileNotFoundError:
+            continue  # removed when it had become empty
+        except OSError as error:
+            raise cannot_write(folder, error) from error
 
 
 def _edit_indexes(entry: Entry, edit: Callable[[Cut, Path], None]) -> None:
     for cut in entry.cuts:
-        with locked(entry.folder.parent.parent, real_path(cut.path)):
+        with locked(entry.state, real_path(cut.path)):
             sweep(cut.path)
             edit(cut, entry.files / cut.name)
 
@@ -302,6 +321,12 @@ def _back_in(entry: Entry) -> Callable[[Cut, Path], None]:
 
 def _held(entry: Entry) -> Entry:
     """What is left to do once the log tells of a `take`. Raises WriteError."""
+    for item in entry.items:
+        # A run of another command may have given it its name back.
+        for path in (retired(item.path), item.path):
+            if _is_same(path, item.before):
+                _unlink(path)
+    _sync(entry)
     _clear_folders(entry)
     if entry.packed.endswith(".age"):
         _forget(entry)  # undo holds plain text
@@ -309,30 +334,38 @@ def _held(entry: Entry) -> Entry:
 
 
 def _put_back(entry: Entry) -> str:
-    """Undo what was done of a `take`. Where something else came, the entry stays, and is logged."""
-    stays = False
+    """Undo what was done of a `take`. A file whose place is taken stays here, and is logged."""
+    stays = []
     for item in entry.items:
-        here = entry.where(item)
-        sweep(item.path)
-        if not os.path.lexists(item.path):
+        sweep(item.path)  # has its name back, where that is free
+        if not os.path.lexists(item.path) and not entry.packed.endswith(".age"):
             _back(entry, item, packing.unzip)
-        elif not _is(item.path, item.before) and here.exists():
-            stays = True
+        # One that was written to meanwhile is the same file still.
+        elif not (_is_same_file(item.path, item.before) or _is(item.path, item.before)):
+            stays.append(item)
     _edit_indexes(entry, _back_in(entry))
-    if stays:
-        _log(entry, entry.action)
-        staged(entry, Stage.HELD)
-        return "kept in the trash: another file has come to its place"
-    drop(entry)
-    return "put back"
+    if not stays:
+        drop(entry)
+        return "put back"
+    kept = replace(entry, action="trash", until=None, reason=_OCCUPIED, items=tuple(stays), cuts=())
+    save(kept)
+    tell(kept, "trash")
+    staged(kept, Stage.HELD)
+    return f"put back, but {len(stays)} of {len(entry.items)} files are in the trash: {_OCCUPIED}"
 
 
 def _restored(entry: Entry, unpack: packing.Unpack) -> None:
+    for path, mode in entry.folders:
+        try:
+            make_folder(path)
+            path.chmod(mode)
+        except OSError as error:
+            raise cannot_write(path, error) from error
     for item in entry.items:
         if not os.path.lexists(item.path):
             _back(entry, item, unpack)
     _edit_indexes(entry, _back_in(entry))
-    _log(entry, "restore")
+    tell(entry, "restore")
     drop(entry)
 
 
@@ -364,64 +397,42 @@ def _is(path: Path, before: Fingerprint) -> bool:
         return False
 
 
+def _is_same(path: Path, before: Fingerprint) -> bool:
+    """Whether a path is still the file that it was, as far as stat can tell."""
+    try:
+        return before.same_file(path.lstat())
+    except OSError:
+        return False
+
+
+def _is_same_file(path: Path, before: Fingerprint) -> bool:
+    """Whether a path is the file that it was, with whatever in it."""
+    try:
+        now = path.lstat()
+    except OSError:
+        return False
+    return (now.st_dev, now.st_ino) == (before.device, before.inode)
+
+
+def _folders_of(group: Group) -> Iterator[tuple[Path, int]]:
+    """The folders of a session alone, those above before those below, with their modes."""
+    above = {folder for piece in group.pieces for folder in piece.path.parents}
+    for root in sorted(folder for folder in above if folder.name == group.session != ""):
+        for folder, _, _ in os.walk(root):
+            yield Path(folder), stat.S_IMODE(os.lstat(folder).st_mode)
+
+
 def _clear_folders(entry: Entry) -> None:
     """Remove the folders of the session alone that are empty now."""
-    if not entry.session:
-        return
-    for item in entry.items:
-        for folder in item.path.parents:
-            if not any(entry.session in part for part in folder.parts):
-                break
-            with suppress(OSError):  # it is not empty
-                folder.rmdir()
-                sync_folder(folder.parent)
+    for folder, _ in reversed(entry.folders):
+        with suppress(OSError):  # it is not empty, or gone
+            folder.rmdir()
+            sync_folder(folder.parent)
 
 
 def _forget(entry: Entry) -> None:
     for item in entry.items:
-        undo.forget(entry.folder.parent.parent, real_path(item.path), item.before.sha256)
-
-
-def _log(entry: Entry, action: str) -> None:
-    """Add a line for each file. Raises WriteError."""
-    state = entry.folder.parent.parent
-    back = action == "restore"
-    lines = [
-        log.Change(
-            action,
-            str(item.path),
-            "" if back else item.before.sha256,
-            item.before.sha256 if back else "",
-            entry=entry.id,
-            reason=entry.rule,
-        )
-        for item in entry.items
-    ]
-    log.append(state, *lines)
-
-
-def _told(state: Path, entry: Entry) -> set[Any]:
-    """The actions that the log tells of an entry."""
-    return {line.get("action") for line in log.entries_of(state, entry.id)}
-
-
-def _is_buried(state: Path, entry: Entry) -> bool:
-    return any(line.get("entry") == entry.id for line in tombstones.read(state))
-
-
-def _tombstone(entry: Entry) -> Tombstone:
-    return Tombstone(
-        session=entry.session,
-        agent=entry.agent,
-        rule=entry.rule,
-        action=entry.action,
-        entry=entry.id,
-        created=entry.created.isoformat() if entry.created else "",
-        last_activity=entry.recorded.isoformat() if entry.recorded else "",
-        bytes=entry.size,
-        records=entry.records,
-        hashes=tuple(item.before.sha256 for item in entry.items),
-    )
+        undo.forget(entry.state, real_path(item.path), item.before.sha256, entry.made)
 
 
 def _unlink(path: Path) -> None:
