@@ -206,7 +206,7 @@ def test_a_restore_does_not_overwrite(world, capsys):
     path = world.home / next(iter(world.old))
     path.write_bytes(b"new\n")
     assert run(["trash", "restore", CLAUDE]) == 6
-    assert "another file is there" in capsys.readouterr().err
+    assert "another file has come to its place" in capsys.readouterr().err
     assert path.read_bytes() == b"new\n"
     path.unlink()
     assert run(["trash", "restore", CLAUDE]) == 0

@@ -10,19 +10,20 @@ import json
 import secrets
 import shutil
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from sesstool.errors import UsageError
 from sesstool.records.source import Fingerprint
 from sesstool.records.write import cannot_write, create, make_folder, sync_folder
+from sesstool.retention.manifest import decoded, encoded
 from sesstool.retention.shared import Cut
 
 _MANIFEST = "manifest.json"
-_TIMES = ("made", "until", "created", "recorded")
 _LIST = "sesstool trash list shows what is there"
 
 
@@ -36,11 +37,12 @@ class Stage(StrEnum):
 
 
 class Item(NamedTuple):
-    """One file: where it was, what it is called here, and what it was."""
+    """One file: where it was, what it is called here, what it was, and whose: user and group."""
 
     path: Path
     name: str
     before: Fingerprint
+    owner: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,10 @@ class Entry:
     @property
     def modified(self) -> datetime:
         """The newest time of its files."""
-        return datetime.fromtimestamp(max(i.before.mtime for i in self.items) / 1e9, UTC)
+        try:
+            return datetime.fromtimestamp(max(i.before.mtime for i in self.items) / 1e9, UTC)
+        except (ValueError, OverflowError, OSError):
+            return datetime.max.replace(tzinfo=UTC)
 
     def trouble(self) -> tuple[str, str]:
         """See `decide.Facts`: what was taken away is whole, and nobody writes to it."""
@@ -170,7 +175,10 @@ def drop(entry: Entry) -> None:
     unborn = _unborn(entry)
     try:
         if entry.files.parent != entry.folder and entry.files.exists():
-            shutil.rmtree(entry.files)
+            for name in (*(item.name for item in entry.items), *(cut.name for cut in entry.cuts)):
+                (entry.files / name).unlink(missing_ok=True)
+            with suppress(OSError):  # somebody put something there
+                entry.files.rmdir()
             sync_folder(entry.files.parent)
         entry.folder.rename(unborn)
         sync_folder(unborn.parent)
@@ -202,44 +210,17 @@ def staged(entry: Entry, stage: Stage) -> Entry:
 
 def save(entry: Entry) -> None:
     """Have the manifest on disk. Raises WriteError."""
-    value = {name: value for name, value in asdict(entry).items() if name != "folder"}
-    value |= {
-        "version": 1,
-        "files": str(entry.files),
-        **{name: value[name] and value[name].isoformat() for name in _TIMES},
-        "tags": sorted(entry.tags),
-        "models": sorted(entry.models),
-        "items": [[str(item.path), item.name, asdict(item.before)] for item in entry.items],
-        "cuts": [[str(cut.path), *cut[1:]] for cut in entry.cuts],
-        "folders": [[str(path), mode] for path, mode in entry.folders],
-    }
-    create(entry.folder / _MANIFEST, [json.dumps(value).encode()], force=True)
+    fields = {name: getattr(entry, name) for name in entry.__slots__ if name != "folder"}
+    create(entry.folder / _MANIFEST, [json.dumps(encoded(fields)).encode()], force=True)
 
 
 def _load(folder: Path) -> Entry | None:
     """The entry in a folder; None where it cannot be read."""
     try:
-        value: dict[str, Any] = json.loads((folder / _MANIFEST).read_bytes())
-        if value.pop("version") != 1:
-            return None
-        return Entry(
-            **value
-            | {
-                "folder": folder,
-                "stage": Stage(value["stage"]),
-                "files": Path(value["files"]),
-                **{name: value[name] and datetime.fromisoformat(value[name]) for name in _TIMES},
-                "tags": frozenset(value["tags"]),
-                "models": frozenset(value["models"]),
-                "items": tuple(
-                    Item(Path(path), name, Fingerprint(**before))
-                    for path, name, before in value["items"]
-                ),
-                "cuts": tuple(Cut(Path(cut[0]), *cut[1:]) for cut in value["cuts"]),
-                "folders": tuple((Path(path), int(mode)) for path, mode in value["folders"]),
-            }
-        )
-    except (OSError, ValueError, TypeError, LookupError):
+        fields = decoded(json.loads((folder / _MANIFEST).read_bytes()), folder)
+        items = tuple(Item(*item) for item in fields["items"])
+        return Entry(**fields | {"stage": Stage(fields["stage"]), "items": items})
+    except (OSError, ValueError, TypeError, LookupError, OverflowError, RecursionError):
         return None
 
 

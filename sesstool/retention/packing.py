@@ -67,8 +67,11 @@ def opened(unseal: Callable[[Path], Iterator[bytes]]) -> Unpack:
     return lambda path: _larger(unseal(path), path)
 
 
-def second(path: Path, target: Path, before: Fingerprint) -> None:
-    """Give a file a second name, or where that cannot be make a copy, which has mode and time."""
+def second(path: Path, target: Path, before: Fingerprint, owner: tuple[int, int]) -> None:
+    """Give a file a second name, or where that cannot be make a copy with mode, time and owner.
+
+    Raises InputError and WriteError.
+    """
     linked = False
     with suppress(OSError):
         # What is written under a third name must not reach what is kept here.
@@ -77,7 +80,7 @@ def second(path: Path, target: Path, before: Fingerprint) -> None:
             linked = True
     if not linked:
         with open_raw(path) as source:
-            write(target, source.chunks(), before)
+            write(target, source.chunks(), before, owner)
         if fingerprint(target).sha256 != before.sha256:
             target.unlink()
             raise WriteError(
@@ -85,8 +88,24 @@ def second(path: Path, target: Path, before: Fingerprint) -> None:
             ) from None
 
 
-def write(path: Path, chunks: Iterable[bytes], before: Fingerprint) -> None:
-    """Make a file with the mode and the time of another; one that is killed leaves nothing."""
+def write(path: Path, chunks: Iterable[bytes], before: Fingerprint, owner: tuple[int, int]) -> None:
+    """Make a file with the mode, time and owner of another; one that is killed leaves nothing."""
     with Draft(path) as draft:
         draft.write(chunks, reread=False)
         draft.publish(mode=before.mode, mtime=before.mtime, force=False)
+    now = path.lstat()
+    if (now.st_uid, now.st_gid) != owner and hasattr(os, "chown"):
+        try:
+            os.chown(path, *owner, follow_symlinks=False)
+        except OSError as error:
+            path.unlink()
+            raise WriteError(
+                f"cannot write {path}: this user cannot keep its owner and group",
+                hint="run it as the owner of the file",
+            ) from error
+
+
+def whole(path: Path) -> Iterator[bytes]:
+    """The bytes of a file as it is. Raises InputError."""
+    with open_raw(path) as source:
+        yield from source.chunks()

@@ -8,12 +8,10 @@ was never made, and `settle` puts its files back; one that has them is brought t
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +20,7 @@ from sesstool.encryption.header import Recipient
 from sesstool.errors import InputError, SesstoolError, StalePlanError, WriteError
 from sesstool.records import undo
 from sesstool.records.guard import locked, refuse_live, uninterrupted
-from sesstool.records.source import Fingerprint, fingerprint
+from sesstool.records.source import fingerprint
 from sesstool.records.write import (
     cannot_write,
     hide,
@@ -33,7 +31,7 @@ from sesstool.records.write import (
     sync_folder,
     unchanged,
 )
-from sesstool.retention import packing, shared
+from sesstool.retention import packing, places, shared
 from sesstool.retention.accounts import PURGED, bury, tell, told
 from sesstool.retention.entries import (
     Entry,
@@ -50,7 +48,6 @@ from sesstool.retention.entries import (
     sweep_unborn,
 )
 from sesstool.retention.groups import Group, Piece
-from sesstool.retention.shared import Cut
 
 __all__ = [
     "PURGED",
@@ -120,13 +117,13 @@ def take(state: Path, group: Group, order: Order, now: datetime) -> Entry:
     """
     with ExitStack() as stack:
         stack.enter_context(locked(state, real_path(group.file)))
-        items = [Item(piece.path, str(at), _still(piece)) for at, piece in enumerate(group.pieces)]
+        items = [_item(piece, str(at)) for at, piece in enumerate(group.pieces)]
         log.ready(state)
         entry = _begun(state, group, order, items, now)
         stack.enter_context(uninterrupted())
         try:
             _gather(entry, order)
-            _edit_indexes(entry, shared.take_out)
+            places.edit_indexes(entry, shared.take_out)
             _take_away(entry)
         except BaseException:
             with suppress(InputError, WriteError):  # the next run does what this one cannot
@@ -142,12 +139,7 @@ def restore(entry: Entry, unpack: packing.Unpack = packing.unzip) -> None:
     Raises InputError and WriteError, also where something else has come to the place of one; then
     the entry is as before.
     """
-    for item in entry.items:
-        if os.path.lexists(item.path) and not _is(item.path, item.before):
-            raise WriteError(
-                f"cannot restore {item.path}: another file is there",
-                hint="see what it holds, and move it away",
-            )
+    _check(entry, unpack)
     log.ready(entry.state)
     with uninterrupted():
         try:
@@ -155,6 +147,37 @@ def restore(entry: Entry, unpack: packing.Unpack = packing.unzip) -> None:
         except SesstoolError:
             staged(entry, Stage.HELD)  # what is back may stay: it is what was taken away
             raise
+
+
+def _check(entry: Entry, unpack: packing.Unpack) -> None:
+    """Raise unless all files are here as they were, and can go where they were."""
+    known = {
+        (line.get("path"), line.get("before")) for line in log.entries_of(entry.state, entry.id)
+    }
+    for item in entry.items:
+        if (str(item.path), item.before.sha256) not in known:
+            raise InputError(
+                f"the audit log does not tell that {item.path} was taken away",
+                hint=f"see what is in {entry.files}, and move it where it belongs by hand",
+            )
+        if os.path.lexists(item.path) and not places.is_back(item):
+            raise WriteError(
+                f"cannot restore {item.path}: {_OCCUPIED}",
+                hint="see what it holds, and move it away",
+            )
+        if real_path(item.path.parent) != item.path.parent:
+            raise WriteError(
+                f"cannot restore {item.path}: a folder above it has become a link",
+                hint="put a folder in its place",
+            )
+    for item in entry.items:
+        here = entry.where(item)
+        chunks = unpack(here) if entry.packed else packing.whole(here)
+        if undo.digest(chunks)[1] != item.before.sha256:
+            raise InputError(
+                f"{here} is not what was put there: nothing was restored",
+                hint="take that file from a backup; the entry stays as it is",
+            )
 
 
 def purge(entry: Entry) -> Entry:
@@ -216,7 +239,9 @@ def _go_on_restoring(entry: Entry) -> str:
     if "restore" in told(entry):
         drop(entry)
         return "put back"
-    taken = [i for i in entry.items if os.path.lexists(i.path) and not _is(i.path, i.before)]
+    taken = [
+        item for item in entry.items if os.path.lexists(item.path) and not places.is_back(item)
+    ]
     if taken or entry.packed.endswith(".age"):
         staged(entry, Stage.HELD)
         return f"in the trash: {_OCCUPIED if taken else 'its key is needed'}"
@@ -224,14 +249,15 @@ def _go_on_restoring(entry: Entry) -> str:
     return "put back"
 
 
-def _still(piece: Piece) -> Fingerprint:
-    """What a file is, if it is what it was when the run was planned. Raises StalePlanError."""
-    now = fingerprint(piece.path)
-    if (now.device, now.inode, now.size, now.mtime) != piece[1:5]:
+def _item(piece: Piece, name: str) -> Item:
+    """A file, if it is what it was when the run was planned. Raises StalePlanError."""
+    before = fingerprint(piece.path)
+    now = piece.path.lstat()
+    if (before.device, before.inode, before.size, before.mtime) != piece[1:5]:
         raise StalePlanError(
             f"{piece.path} has changed since it was looked at", hint="run it again"
         )
-    return now
+    return Item(piece.path, name, before, (now.st_uid, now.st_gid))
 
 
 def _begun(state: Path, group: Group, order: Order, items: Sequence[Item], now: datetime) -> Entry:
@@ -262,7 +288,7 @@ def _begun(state: Path, group: Group, order: Order, items: Sequence[Item], now: 
         files,
         tuple(items),
         tuple(shared.cuts(group.form, group.plain)) if group.form else (),
-        tuple(_folders_of(group)),
+        tuple(places.folders_of(group)),
     )
     begin(entry)
     return entry
@@ -275,7 +301,7 @@ def _gather(entry: Entry, order: Order) -> None:
         if entry.packed:
             packing.pack(item.path, target, item.before, order.recipients)
         else:
-            packing.second(item.path, target, item.before)
+            packing.second(item.path, target, item.before, item.owner)
     try:
         sync_folder(entry.files)
     except OSError as error:
@@ -308,26 +334,15 @@ def _sync(entry: Entry) -> None:
             raise cannot_write(folder, error) from error
 
 
-def _edit_indexes(entry: Entry, edit: Callable[[Cut, Path], None]) -> None:
-    for cut in entry.cuts:
-        with locked(entry.state, real_path(cut.path)):
-            sweep(cut.path)
-            edit(cut, entry.files / cut.name)
-
-
-def _back_in(entry: Entry) -> Callable[[Cut, Path], None]:
-    return partial(shared.put_in, agent=entry.agent, session=Path(entry.path))
-
-
 def _held(entry: Entry) -> Entry:
     """What is left to do once the log tells of a `take`. Raises WriteError."""
     for item in entry.items:
         # A run of another command may have given it its name back.
         for path in (retired(item.path), item.path):
-            if _is_same(path, item.before):
+            if places.is_same(path, item.before):
                 _unlink(path)
     _sync(entry)
-    _clear_folders(entry)
+    places.clear_folders(entry)
     if entry.packed.endswith(".age"):
         _forget(entry)  # undo holds plain text
     return staged(entry, Stage.HELD)
@@ -337,13 +352,14 @@ def _put_back(entry: Entry) -> str:
     """Undo what was done of a `take`. A file whose place is taken stays here, and is logged."""
     stays = []
     for item in entry.items:
-        sweep(item.path)  # has its name back, where that is free
-        if not os.path.lexists(item.path) and not entry.packed.endswith(".age"):
-            _back(entry, item, packing.unzip)
+        path, before = item.path, item.before
+        sweep(path)  # has its name back, where that is free
+        if not os.path.lexists(path) and not entry.packed.endswith(".age"):
+            places.back(entry, item, packing.unzip)
         # One that was written to meanwhile is the same file still.
-        elif not (_is_same_file(item.path, item.before) or _is(item.path, item.before)):
+        elif not (places.is_same_file(path, before) or places.holds(path, before)):
             stays.append(item)
-    _edit_indexes(entry, _back_in(entry))
+    places.edit_indexes(entry, places.back_in(entry))
     if not stays:
         drop(entry)
         return "put back"
@@ -363,71 +379,10 @@ def _restored(entry: Entry, unpack: packing.Unpack) -> None:
             raise cannot_write(path, error) from error
     for item in entry.items:
         if not os.path.lexists(item.path):
-            _back(entry, item, unpack)
-    _edit_indexes(entry, _back_in(entry))
+            places.back(entry, item, unpack)
+    places.edit_indexes(entry, places.back_in(entry))
     tell(entry, "restore")
     drop(entry)
-
-
-def _back(entry: Entry, item: Item, unpack: packing.Unpack) -> None:
-    """Put one file back in its place, as it was. Raises InputError and WriteError."""
-    here, before = entry.where(item), item.before
-    try:
-        make_folder(item.path.parent)
-        if entry.packed:
-            packing.write(item.path, unpack(here), before)
-        else:
-            packing.second(here, item.path, before)
-        sync_folder(item.path.parent)
-    except OSError as error:
-        raise cannot_write(item.path, error) from error
-    if fingerprint(item.path).sha256 != before.sha256:
-        item.path.unlink()
-        raise InputError(
-            f"{here} is not what was put there: {item.path} is not restored",
-            hint="take it from a backup; the entry stays as it is",
-        )
-
-
-def _is(path: Path, before: Fingerprint) -> bool:
-    """Whether a file holds what another did."""
-    try:
-        return path.stat().st_size == before.size and fingerprint(path).sha256 == before.sha256
-    except (OSError, InputError):
-        return False
-
-
-def _is_same(path: Path, before: Fingerprint) -> bool:
-    """Whether a path is still the file that it was, as far as stat can tell."""
-    try:
-        return before.same_file(path.lstat())
-    except OSError:
-        return False
-
-
-def _is_same_file(path: Path, before: Fingerprint) -> bool:
-    """Whether a path is the file that it was, with whatever in it."""
-    try:
-        now = path.lstat()
-    except OSError:
-        return False
-    return (now.st_dev, now.st_ino) == (before.device, before.inode)
-
-
-def _folders_of(group: Group) -> Iterator[tuple[Path, int]]:
-    """The folders of a session alone, those above before those below, with their modes."""
-    above = {folder for piece in group.pieces for folder in piece.path.parents}
-    for root in sorted(folder for folder in above if folder.name == group.session != ""):
-        for folder, _, _ in os.walk(root):
-            yield Path(folder), stat.S_IMODE(os.lstat(folder).st_mode)
-
-
-def _clear_folders(entry: Entry) -> None:
-    """Remove the folders of the session alone that are empty now."""
-    for folder, _ in reversed(entry.folders):
-        with suppress(OSError):  # it is not empty, or gone
-            folder.rmdir()
-            sync_folder(folder.parent)
 
 
 def _forget(entry: Entry) -> None:
