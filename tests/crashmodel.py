@@ -105,14 +105,14 @@ class Recording:
 
 
 def record(
-    root: Path, action: Callable[[], object], exact: Iterable[Path], named: str = ""
+    root: Path, action: Callable[[], object], exact: Iterable[Path], named: Iterable[str] = ()
 ) -> Recording:
     """Run an action, and record what it does below `root`.
 
     Of the folders in `exact`, and of all that are `named` so, the modes and times of files count as
     well.
     """
-    recorder = _Recorder(root, {os.path.realpath(folder) for folder in exact}, named)
+    recorder = _Recorder(root, {os.path.realpath(folder) for folder in exact}, set(named))
     before = dict(recorder.last)
     with recorder:
         action()
@@ -140,9 +140,9 @@ def put(root: Path, tree: Tree) -> None:
 class _Recorder:
     """Wraps functions of `os`, and compares the tree before and after each call."""
 
-    def __init__(self, root: Path, exact: set[str], named: str) -> None:
+    def __init__(self, root: Path, exact: set[str], named: set[str]) -> None:
         self.root = root
-        self.is_exact = lambda folder: folder in exact or Path(folder).name == (named or None)
+        self.is_exact = lambda folder: folder in exact or Path(folder).name in named
         self.steps: list[Step] = []
         self._numbers: dict[int, int] = {}
         self._next = itertools.count(1)

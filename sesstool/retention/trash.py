@@ -337,10 +337,12 @@ def _sync(entry: Entry) -> None:
 def _held(entry: Entry) -> Entry:
     """What is left to do once the log tells of a `take`. Raises WriteError."""
     for item in entry.items:
+        hidden = retired(item.path)
+        if places.is_same(hidden, item.before) or places.holds(hidden, item.before):
+            _unlink(hidden)
         # A run of another command may have given it its name back.
-        for path in (retired(item.path), item.path):
-            if places.is_same(path, item.before):
-                _unlink(path)
+        if places.is_same(item.path, item.before):
+            _unlink(item.path)
     _sync(entry)
     places.clear_folders(entry)
     if entry.packed.endswith(".age"):
