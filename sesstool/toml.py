@@ -11,6 +11,8 @@ from typing import Any
 
 from sesstool.errors import ConfigError
 
+_MEND = "mend it there; sesstool config validate FILE checks it"
+
 Keys = Sequence[str | int]
 """The way to a value: names of tables and keys, and indexes from 0 in arrays."""
 
@@ -20,9 +22,9 @@ def parse(data: bytes, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(data.decode())
     except ValueError as error:
-        raise ConfigError(f"{name} is no TOML: {error}") from error
+        raise ConfigError(f"{name} is no TOML: {error}", hint=_MEND) from error
     except RecursionError as error:
-        raise ConfigError(f"{name} is no TOML: it is nested too deeply") from error
+        raise ConfigError(f"{name} is no TOML: it is nested too deeply", hint=_MEND) from error
 
 
 def line_of(data: bytes, keys: Keys) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -493,9 +493,17 @@ def test_holds_of_the_policy_are_listed_and_marked(tmp_path, capsys, monkeypatch
 
 def test_a_lost_file_is_told_by_the_command(state, capsys):
     """With exit code 3 and the ways on."""
-    holds.add(state, PLAIN)
+    holds.add(state, replace(PLAIN, name="case 1"))
     (state / "holds.json").unlink()
     code, out, err = ran(capsys, "list")
     assert (code, out) == (3, "")
-    assert "does not have the hold plain as it was made" in err
-    assert "sesstool hold release plain" in err
+    assert "does not have the hold case 1 as it was made" in err
+    assert "sesstool hold add 'case 1' PATH --reason TEXT;" in err
+    assert err.endswith("sesstool hold release 'case 1' --reason TEXT\n")
+    assert ran(capsys, "release", "case 1", "--reason", "TEXT")[0] == 0
+
+
+def test_the_list_goes_where_o_says(state, capsys, tmp_path):
+    holds.add(state, PLAIN)
+    assert ran(capsys, "list", "-o", str(tmp_path / "list"))[:2] == (0, "")
+    assert (tmp_path / "list").read_text() == "plain: an audit\n  all sessions\n"

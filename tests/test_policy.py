@@ -166,7 +166,13 @@ REFUSED = [
     ("[defaults]\ngrace = '0d'", 3, "defaults.grace", "is not above 0", "1d"),
     ("[defaults]\nclock_tolerance = '1s'", 3, "defaults.clock_tolerance", "an unknown unit", "h,"),
     *(
-        (f"[defaults]\nmax_delete_fraction = {value}", 3, "defaults.max_delete_fraction", what, "")
+        (
+            f"[defaults]\nmax_delete_fraction = {value}",
+            3,
+            "defaults.max_delete_fraction",
+            what,
+            "as in 0.25",
+        )
         for value, what in [
             ("0", "is not above 0"),
             ("-0.1", "is not above 0"),

@@ -23,8 +23,9 @@ class World(Home):
         self.begin(name)
         codes = []
         folders = [self.home, *(path for path in self.home.rglob("*") if path.is_dir())]
+        named = ("files", "subagents")  # that are there only in between
         recording = crashmodel.record(
-            self.root, lambda: codes.append(self.run(name)), folders, "files"
+            self.root, lambda: codes.append(self.run(name)), folders, named
         )
         assert codes == [0]
         assert self.wrong(name) is None

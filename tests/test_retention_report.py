@@ -113,6 +113,16 @@ def test_with_all_each_session_that_stays_is_a_row(rules):
     assert lines[4].endswith("hold claim-7 until released")
 
 
+def test_ids_that_begin_alike_are_shown_until_they_differ(home, rules):
+    """Also where one is in the trash; a hostile one is cut."""
+    alike = OLDEST[:13]
+    for end in ("-a1", "-a2", "x" * 90 + "1", "x" * 90 + "2"):
+        session(home, alike + end, 400)
+    text = report.to_text(planned(rules), None, every=False)
+    shown = [line.split()[1] for line in text.splitlines() if line.startswith(("delete", "trash"))]
+    assert sorted(shown) == [f"{alike}-a1", f"{alike}-a2", *[alike + "x" * 51] * 2]
+
+
 def test_of_what_stays_a_reason_is_counted_without_its_place(home, rules):
     """The lines at which two are damaged differ."""
     for name, tear in ((OLDEST, b"{"), (OLD, b"{}\n{")):

@@ -124,6 +124,7 @@ def test_what_is_no_toml_is_refused(data, what):
         toml.parse(data, "f.toml")
     assert caught.value.message.startswith("f.toml is no TOML: ")
     assert what in caught.value.message.lower()
+    assert "config validate" in caught.value.hint
 
 
 def test_a_document_is_given_back():

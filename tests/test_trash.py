@@ -1,216 +1,179 @@
-"""The trash: what is not as it was is not restored, deleted, or believed."""
+"""`trash list`, `restore` and `empty`: what they show, ask, mark and refuse."""
 
 from __future__ import annotations
 
 import json
-import shutil
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import click
 import pytest
 
+from sesstool.cli import prune
+from sesstool.cli import trash as command
 from sesstool.cli.main import run
-from sesstool.records.live import Writer
-from sesstool.retention import trash
-from tests.faults import at_call, forked, kill
-from tests.retained import MTIME, OLD, Home
-from tests.test_prune import prune, world
+from sesstool.formats.claude_code import ClaudeCode
+from sesstool.retention import entries, trash
+from tests.retained import OLD, Home
 
-__all__ = ["world"]
 CLAUDE, CODEX = OLD.format(0), OLD.format(1)
 
 
-def entry_of(world, session=CLAUDE):
-    """The entry of a session."""
-    return next(entry for entry in trash.entries(world.state) if entry.session == session)
-
-
-def edited(entry, **more):
-    """Change the manifest of an entry by hand."""
-    path = entry.folder / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_bytes()) | more))
-
-
-MANIFESTS = [
-    {"version": 2},
-    {"made": "2026-01-01T00:00:00"},
-    {"until": 5},
-    {"items": []},
-    {"items": [["/etc/motd", "../../keep", {}, [0, 0]]]},
-    {"files": "/srv/precious"},
-    {"files": "files"},
-    {"session": None},
-    {"rule": ["x"]},
-    {"action": "burn"},
-    {"stage": "gone"},
-    {"cuts": [["/x", "../y", "/entries", 0, 0, 1, "", ""]]},
-    {"folders": [["relative", 448]]},
-    {"records": "many"},
-]
-
-
-@pytest.mark.parametrize("more", MANIFESTS, ids=lambda more: str(more)[:40])
-def test_a_manifest_that_was_edited_is_not_believed(world, more, capsys):
-    """No command ends in a bug, and nothing is written or deleted by it."""
-    assert prune(world) == 0
-    entry = entry_of(world)
-    edited(entry, **more)
-    for command in (["trash", "list"], ["trash", "empty", "--all", "--write", "--yes"]):
-        assert run(command) in (0, 3)
-    assert prune(world) in (0, 3)
-    assert entry.where(entry.items[0]).exists()
-    assert "a bug in sesstool" not in capsys.readouterr().err
-
-
-def test_a_manifest_leads_nowhere_that_the_log_does_not_tell_of(world, tmp_path, capsys):
-    """A place that was edited in is not written to."""
-    assert prune(world) == 0
-    entry = entry_of(world)
-    items = json.loads((entry.folder / "manifest.json").read_bytes())["items"]
-    items[0][0] = str(tmp_path / "elsewhere.jsonl")
-    edited(entry, items=items)
-    assert run(["trash", "restore", CLAUDE]) == 3
-    assert "the audit log does not tell" in capsys.readouterr().err
-    assert not (tmp_path / "elsewhere.jsonl").exists()
-
-
-def test_a_file_that_changed_here_restores_nothing(world, capsys):
-    """Not even the others; and no other entry suffers."""
-    assert prune(world) == 0
-    entry = entry_of(world)
-    entry.where(entry.items[2]).write_bytes(b"spoilt")
-    assert run(["trash", "restore", CLAUDE]) == 3
-    assert "nothing was restored" in capsys.readouterr().err
-    assert not any((world.home / name).exists() for name in world.groups[CLAUDE])
-    assert run(["trash", "restore", CODEX]) == 0
-    assert prune(world) == 0
-    assert entry_of(world).stage is trash.Stage.HELD
-
-
-def test_a_link_in_the_place_of_a_session_is_not_the_session(world, tmp_path):
-    """The same bytes elsewhere, or with another time, are another file."""
-    assert prune(world) == 0
-    path = world.home / next(iter(world.old))
-    (tmp_path / "same").write_bytes(world.old[str(path.relative_to(world.home))])
-    path.symlink_to(tmp_path / "same")
-    assert run(["trash", "restore", CLAUDE]) == 6
-    path.unlink()
-    shutil.copyfile(tmp_path / "same", path)
-    assert run(["trash", "restore", CLAUDE]) == 6
-    path.unlink()
-    assert run(["trash", "restore", CLAUDE]) == 0
-
-
-def test_a_folder_that_became_a_link_is_not_followed(world, tmp_path, capsys):
-    assert prune(world) == 0
-    project = (world.home / next(iter(world.old))).parent
-    project.rename(tmp_path / "moved")
-    project.symlink_to(tmp_path / "moved")
-    assert run(["trash", "restore", CLAUDE]) == 6
-    assert "has become a link" in capsys.readouterr().err
-    assert not list((tmp_path / "moved").glob(f"{CLAUDE}*"))
-
-
-def test_folders_come_back_with_their_modes(world):
-    """Empty ones go, and come back, too."""
-    folder = (world.home / next(iter(world.old))).with_suffix("")
-    (folder / "tool-results").chmod(0o750)
-    (folder / "empty").mkdir(mode=0o711)
-    assert prune(world) == 0
-    assert not folder.exists()
-    assert run(["trash", "restore", CLAUDE]) == 0
-    assert (folder / "tool-results").stat().st_mode & 0o777 == 0o750
-    assert (folder / "empty").stat().st_mode & 0o777 == 0o711
-
-
-@pytest.mark.parametrize("action", ["trash", "delete", "archive", "sealed"])
-def test_who_opened_a_session_in_time_keeps_it(world, monkeypatch, action, capsys):
-    """Somebody has it open when it is hidden already: it comes back, and nothing was told."""
-    real = trash.refuse_live
-
-    def late(path, *arguments):
-        monkeypatch.setattr("sesstool.records.guard.find_writer", lambda *_, **__: Writer("x"))
-        real(path, *arguments)
-
-    monkeypatch.setattr(trash, "refuse_live", late)
-    assert prune(world, action=action) == 4
-    assert world.problem() is None
-    assert "2 skipped" in capsys.readouterr().err
-    assert trash.entries(world.state) == []
-    assert run(["audit", "show"]) == 0
-    assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize("action", ["trash", "delete", "archive"])
-def test_a_session_that_is_written_to_meanwhile_stays_and_is_not_told_to_be_gone(
-    world, monkeypatch, action, capsys
-):
-    """What was appended is in its place, and no account speaks of the session."""
-    path = world.home / next(iter(world.old))
-    real = trash._take_away
-
-    def appended(entry):
-        if entry.session == CLAUDE:
-            with path.open("ab") as handle:
-                handle.write(b'{"late": true}\n')
-        real(entry)
-
-    monkeypatch.setattr(trash, "_take_away", appended)
-    assert prune(world, action=action) == 6
-    assert path.read_bytes().endswith(b'{"late": true}\n')
-    assert CLAUDE not in [entry.session for entry in trash.entries(world.state)]
-    capsys.readouterr()
-    assert run(["audit", "show", str(path)]) == 0
-    assert capsys.readouterr().out == ""
-
-
-def broken_off(world, name, step):
-    """Kill a command before the `step`th change that it makes."""
-    assert forked(lambda: world.run(name), at_call(step, kill))[0] is None
-
-
-def test_a_hold_keeps_what_a_killed_run_was_about_to_delete(world, capsys):
-    """Nothing that is under a hold goes for good, whoever began it."""
-    path = world.home / next(iter(world.old))
-    world.begin("delete")
-    world.keep()
-    for step in range(40, 200):
-        broken_off(world, "delete", step)
-        found = [e for e in trash.entries(world.state) if e.stage is trash.Stage.HELD]
-        if found:
-            break
-        world.back()
-    assert found[0].action == "delete"
-    assert run(["hold", "add", "late", CLAUDE, "--reason", "a letter"]) == 0
-    capsys.readouterr()
-    assert prune(world, action="delete") == 0
-    assert "it is under a hold by now" in capsys.readouterr().err
-    assert run(["trash", "restore", CLAUDE]) == 0
-    assert path.exists()
-
-
-def test_emptying_leaves_the_undo_of_a_new_file_at_the_same_place(world):
-    """The agent made a session of the same name since, and it was repaired."""
-    assert prune(world) == 0
-    path = world.home / next(iter(world.old))
-    path.write_bytes(
-        world.old[str(path.relative_to(world.home))].replace(b"canary", b"gull") + b'{"cut'
-    )
-    assert run(["repair", "--write", "--ignore-live", str(path)]) == 0
-    assert run(["trash", "empty", CLAUDE, "--write", "--yes"]) == 0
-    assert run(["undo", str(path)]) == 0
-    assert path.read_bytes().endswith(b'{"cut')
-
-
-def test_what_somebody_put_beside_an_archive_is_left(tmp_path, monkeypatch):
-    """Only what was put there goes with the entry."""
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    """Two sessions in the trash, whose grace is over, and a user with no session at home."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "root").mkdir()
-    world = Home(tmp_path / "root")
-    rules = world.root / "archive.toml"
-    rules.write_text(f'{rules.read_text()}[archive]\nto = "{tmp_path / "far"}"\n')
-    assert prune(world, action="archive") == 0
-    entry = entry_of(world)
-    assert entry.files.parent == tmp_path / "far"
-    (entry.files / "note.txt").write_text("mine")
-    assert run(["trash", "restore", "--all"]) == 0
-    assert [p.name for p in (tmp_path / "far").rglob("*.*")] == ["note.txt"]
-    assert (world.home / next(iter(world.old))).stat().st_mtime_ns == MTIME
+    made = Home(tmp_path / "root")
+    assert made.run("trash") == 0
+    for entry in trash.entries(made.state):
+        entries.save(replace(entry, until=entry.made))
+    return made
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The questions that a person at a terminal is asked, who says no."""
+    questions = []
+
+    def confirm(question, **_):
+        questions.append(question)
+        return False
+
+    monkeypatch.setattr(click, "confirm", confirm)
+    for module in (command, prune):
+        monkeypatch.setattr(module, "can_ask", lambda _: True)
+    return questions
+
+
+def hold(world):
+    (entry,) = (one for one in trash.entries(world.state) if one.session == CLAUDE)
+    assert run(["hold", "add", "claim", entry.id, "--reason", "a letter", "-q"]) == 0
+    return entry
+
+
+def test_a_preview_marks_what_a_hold_keeps(world, capsys):
+    """And does not count it; where nothing else is there, there is nothing to do."""
+    entry = hold(world)
+    capsys.readouterr()
+    assert run(["trash", "empty"]) == 1
+    shown = capsys.readouterr()
+    rows = [line for line in shown.out.splitlines() if line.endswith(", stays: hold claim")]
+    assert [line[:8] for line in rows] == [entry.id]
+    assert "1 session cannot come back then; 1 session under a hold will stay" in shown.err
+    assert run(["trash", "empty", entry.id]) == 0
+    assert "next:" not in capsys.readouterr().err
+
+
+def test_the_list_is_shown_before_the_question_and_no_is_no_interruption(world, asked, capsys):
+    hold(world)
+    capsys.readouterr()
+    assert run(["trash", "empty", "--all", "--write"]) == 1
+    shown = capsys.readouterr()
+    assert asked == ["1 session cannot come back then; 1 session under a hold will stay. Delete?"]
+    assert shown.out.count("hold claim") == 1
+    assert shown.err == "nothing was done\n"
+    assert len(trash.entries(world.state)) == 2
+
+
+def test_no_to_prune_is_no_interruption(world, asked, capsys):
+    assert run(["trash", "restore", "--all", "-q"]) == 0
+    rules = ["--policy", str(world.root / "trash.toml"), "--trust-clock"]
+    assert run(["prune", *rules, "--write", str(world.home)]) == 1
+    assert capsys.readouterr().err == "nothing was done\n"
+    assert len(asked) == 1
+    assert trash.entries(world.state) == []
+
+
+@pytest.mark.parametrize("how", [["--write", "--yes"], []])
+@pytest.mark.parametrize("fault", ["ahead", "behind"])
+def test_a_clock_that_cannot_be_right_ends_no_grace(
+    world, monkeypatch, tmp_path, fault, how, capsys
+):
+    """It is ahead of all sessions, or behind the log; what is named goes, and all of it."""
+    if fault == "ahead":
+        path = tmp_path / "old.jsonl"
+        path.write_bytes(b"{}\n")
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        monkeypatch.setattr(ClaudeCode, "find", lambda *_: [path])
+    else:
+        log = world.state / "audit.jsonl"
+        later = (datetime.now(UTC) + timedelta(days=9)).isoformat()
+        *lines, last = log.read_text().splitlines()
+        log.write_text("\n".join([*lines, json.dumps(json.loads(last) | {"time": later})]) + "\n")
+    assert run(["trash", "empty", *how]) == 6
+    said = "days ahead of the newest file" if fault == "ahead" else "the last run was later"
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert "--trust-clock" in shown
+    assert len(trash.entries(world.state)) == 2
+    assert run(["trash", "empty", "--trust-clock"]) == 1
+    assert run(["trash", "empty", "--all"]) == 1
+    assert run(["trash", "empty", trash.entries(world.state)[0].id]) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["restore", "--all"], ["empty", "--all", "--write", "--yes"], ["empty"]]
+)
+def test_an_entry_that_cannot_be_read_is_an_error_with_its_folder(world, arguments, capsys):
+    """It is left as it is, and the others are served."""
+    entry = trash.entries(world.state)[0]
+    (entry.folder / "manifest.json").write_text("{")
+    assert run(["trash", *arguments]) == 3
+    shown = capsys.readouterr()
+    assert f"error: {entry.folder}: its manifest cannot be read" in shown.err
+    assert "move it away by hand" in shown.err
+    assert (entry.files / "0").exists()
+    done = "--all" in arguments
+    assert len(trash.entries(world.state)) == (0 if done else 1)
+
+
+@pytest.mark.usefixtures("world")
+def test_a_list_goes_where_o_says(tmp_path, capsys):
+    assert run(["trash", "list", "-o", str(tmp_path / "list")]) == 0
+    assert capsys.readouterr().out == ""
+    assert Path(tmp_path / "list").read_text().count("trash (rule old)") == 2
+
+
+@pytest.mark.parametrize("name", ["prune", "empty", "restore"])
+def test_a_log_that_is_not_whole_is_told_before_a_run(world, name, capsys):
+    """It is no reason to refuse, but where a line is missing that tells of what is to come back."""
+    rules = ["--policy", str(world.root / "trash.toml"), "--trust-clock"]
+    arguments = {
+        "prune": ["prune", *rules, "--write", "--yes", str(world.home)],
+        "empty": ["trash", "empty", "--write", "--yes"],
+        "restore": ["trash", "restore", CLAUDE],
+    }[name]
+    said = "the audit log is not whole: sesstool audit verify tells where"
+    log = world.state / "audit.jsonl"
+    whole = log.read_bytes()
+    log.write_bytes(whole.partition(b"\n")[2])
+    assert run(arguments) == (3 if name == "restore" else 0)
+    assert said in capsys.readouterr().err
+    log.write_bytes(whole)
+    (world.state / "audit.head").unlink()
+    log.unlink()
+    assert run(["trash", "list"]) == 0
+    assert said not in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("world")
+def test_the_next_step_of_a_command_in_a_group_names_the_group(capsys):
+    assert run(["trash", "empty", "--all"]) == 1
+    assert "\nnext: sesstool trash empty --write --all\n" in capsys.readouterr().err
+
+
+def test_a_path_that_begins_with_a_dash_stands_behind_two(world, monkeypatch, capsys):
+    assert run(["trash", "restore", "--all", "-q"]) == 0
+    (world.home / "-p").mkdir()
+    path = next(world.home.rglob(f"*{CLAUDE}.jsonl")).rename(world.home / "-p" / "a.jsonl")
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    monkeypatch.chdir(world.home)
+    rules = ["--policy", str(world.root / "trash.toml"), "--trust-clock"]
+    assert run(["prune", *rules, "--erase", "--", "-p"]) == 1
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("next: "))
+    assert line.endswith(" -- -p")
+    assert run([*line.split()[2:-2], "--yes", "--", "-p"]) == 0
+    assert not path.exists()

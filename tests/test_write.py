@@ -156,9 +156,14 @@ def test_a_new_file_that_fails_is_not_there(tmp_path):
         create(tmp_path / "new", broken())
     with file_size_limit(10), pytest.raises(WriteError, match="file too large"):
         create(tmp_path / "new", [b"x" * 20])
-    with pytest.raises(WriteError, match="no such file"):
+    with pytest.raises(WriteError, match="no such file") as caught:
         create(tmp_path / "none" / "new", [b"x"])
+    assert "see to the disk" in caught.value.hint
     assert names(tmp_path) == []
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(WriteError, match="not a directory") as caught:
+        create(tmp_path / "file" / "new", [b"x"])
+    assert "a file is where a folder must be" in caught.value.hint
 
 
 def test_a_new_file_needs_no_hard_links(tmp_path, monkeypatch):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
 from typing import Any
 
-from sesstool.api import find, state_folder
-from sesstool.errors import InputError, UsageError
-from sesstool.formats.registry import FORMATS
+from sesstool.api import state_folder
+from sesstool.api.naming import named, session_ids
+from sesstool.errors import UsageError
 from sesstool.records.source import bare_path
 from sesstool.retention.entries import entries
 from sesstool.retention.globs import CHECKS, sound
@@ -91,20 +91,13 @@ def _places(names: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
             plain = bare_path(Path(os.path.realpath(path)))
             # Its compressed or encrypted twin is held, too.
             paths += [escape(str(plain)), f"{escape(str(plain))}.*"]
-            ids += sorted({escape(form.session_id(plain)) for form in FORMATS} - {""})
+            ids += sorted(map(escape, session_ids(plain)))
     return tuple(dict.fromkeys(ids)), tuple(dict.fromkeys(paths))
 
 
-def _located(name: str) -> Iterator[Path]:
+def _located(name: str) -> list[Path]:
     """Where the sessions that a name means are, or were before they came into the trash."""
     if name == "-":
         raise UsageError("standard input cannot be held", hint="name the file")
-    away = [
-        Path(entry.path)
-        for entry in entries(state_folder())
-        if name in (entry.id, entry.session) or os.path.realpath(name) == entry.path
-    ]
-    for path in away or map(Path, find([name])):
-        if not away and not os.path.lexists(path):
-            raise InputError(f"there is no file {path}", hint="check the path")
-        yield path
+    found, gone = named(name, entries(state_folder()))
+    return [*found, *(Path(entry.path) for entry in gone)]

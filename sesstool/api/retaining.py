@@ -12,17 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sesstool import api
-from sesstool.api import emptying, erasing, redaction
+from sesstool.api import emptying, erasing, naming, redaction
 from sesstool.api.emptying import Outputs
 from sesstool.audit import log
 from sesstool.encryption.keys import parse_recipient
-from sesstool.errors import LiveSessionError, SesstoolError, UsageError, WriteError
+from sesstool.errors import (
+    ConfigError,
+    InputError,
+    LiveSessionError,
+    SesstoolError,
+    UsageError,
+    WriteError,
+)
 from sesstool.formats.registry import FORMATS, Homes
+from sesstool.records.guard import uninterrupted
 from sesstool.records.live import one_look
 from sesstool.records.source import SEALED, plain_path
 from sesstool.records.write import place_of
 from sesstool.retention import decide, holds, trash
 from sesstool.retention.cleanup import Residue
+from sesstool.retention.copies import copies
 from sesstool.retention.decide import Decision
 from sesstool.retention.groups import Group
 from sesstool.retention.policy import Hold, Policy
@@ -32,7 +41,7 @@ from sesstool.retention.trash import Entry, Order
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
-__all__ = ["Done", "Plan", "Row", "apply", "homes", "only", "plan"]
+__all__ = ["Done", "Plan", "Row", "apply", "check_clock", "homes", "only", "plan", "refusals"]
 
 
 class Row(NamedTuple):
@@ -71,10 +80,10 @@ class Plan:
     """All that a run would do. `now` is the moment that it was made for.
 
     `rows` tell of the sessions that were asked for, `looked_at` counts all that were looked at.
-    `ended` are entries of the trash whose grace is
-    over, and archives that a later rule deletes. `limit` says why the run removes too much,
-    "" where it does not. `outputs` tells by the path of a session what is to go of it, where it
-    stays without the output of its tools.
+    `ended` are entries of the trash whose grace is over, and archives that a later rule deletes.
+    `copies` tells by its path what sesstool made of a session that is deleted. `limit` says why
+    the run removes too much, "" where it does not. `outputs` tells by the path of a
+    session what is to go of it, where it stays without the output of its tools.
     """
 
     policy: Policy
@@ -84,6 +93,7 @@ class Plan:
     ended: tuple[Entry, ...] = ()
     limit: str = ""
     outputs: Mapping[str, Outputs] = field(default_factory=dict)
+    copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def changes(self) -> list[Row]:
@@ -123,7 +133,8 @@ def plan(
     """
     state = state or api.state_folder()
     when = now or datetime.now(UTC)
-    asked = [place_of(Path(path)) for path in api.find(names)] if names else homes()
+    away = [entry for entry in trash.entries(state) if entry.stage is trash.Stage.HELD]
+    asked, mine = _named(names, away, erase=erase) if names else (homes(), away)
     every = {*asked, *_neighbours(asked)}
     codes = partial(_codes, keys=keys)
     groups = survey(every, asked=asked if names else None, keys=keys, codes=codes)
@@ -138,20 +149,49 @@ def plan(
         (group, decision if group.asked else decision.kept("not asked for"))
         for group, decision in zip(groups, decisions, strict=True)
     ]
-    away = [entry for entry in trash.entries(state) if entry.stage is trash.Stage.HELD]
     made = [decision for _, decision in rows] + [Decision(entry.action, "") for entry in away]
     # What was taken away may come back, and then reads from its base again.
     decide.keep_bases([*groups, *away], made)
     made = made[: len(groups)]
-    limit = "" if erase and most is None else decide.check_limit(made, policy, most)
-    ended = [] if erase else list(_ended(away, policy, when, held))
+    ended = [] if erase else [one for one in _ended(away, policy, when, held) if one in mine]
+    # The part that the policy names is one of the sessions here; the number is of all that goes.
+    gone = [Decision("delete", "")] * len(ended) if most is not None else []
+    limit = "" if erase and most is None else decide.check_limit([*made, *gone], policy, most)
     outputs = _outputs(groups, made, held, when)
     told = tuple(
         Row(group, decision, _residues(group, decision, erase=erase) if erase or clean_up else ())
         for (group, _), decision in zip(rows, made, strict=True)
         if group.asked
     )
-    return Plan(policy, when, told, len(groups), tuple(ended), limit, outputs)
+    deleted = [row.group for row in told if row.decision.action == "delete"]
+    made_of = copies([*deleted, *ended], state)
+    return Plan(policy, when, told, len(groups), tuple(ended), limit, outputs, made_of)
+
+
+def check_clock(state: Path) -> None:
+    """Raise WriteError where the clock cannot be right, by the log and the files of the homes."""
+    now = datetime.now(UTC)
+    times = []
+    for path in homes():
+        with suppress(OSError):  # gone a moment ago
+            times.append(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    decide.check_clock(now, _last_run(state), max(times, default=None))
+
+
+def refusals(wanted: Plan) -> Iterator[SesstoolError]:
+    """Why sessions stay that were to be erased, each with the next step."""
+    for group, decision, _ in (row for row in wanted.rows if not row.changes):
+        why = f"{group.path} is not erased: {decision.reason}"
+        if decision.action == "keep" and group.trouble() == ("live", decision.reason):
+            yield LiveSessionError(why, hint="close the agent, and run it again")
+        elif decision.action == "skip":
+            yield WriteError(why, hint="see what it is, and remove it by hand")
+        elif decision.reason.startswith("hold "):
+            yield WriteError(why, hint="sesstool hold list shows who wants it kept, and why")
+        elif decision.rule:
+            yield WriteError(why, hint=f"change the rule {decision.rule} in {wanted.policy.name}")
+        else:
+            yield WriteError(why, hint="name that one as well, or first")
 
 
 def only(wanted: Plan, saved: Path) -> Plan:
@@ -200,42 +240,66 @@ def apply(
     `clean_up` takes what was found of deleted sessions out of shared files too, before they go.
 
     What changed since, is held or in use by now, or is needed by something that was skipped, is
-    skipped. Raises InputError and WriteError where nothing can go on.
+    skipped. Raises InputError and WriteError where nothing can go on, and ConfigError where the
+    policy file can no longer be read.
     """
     state = state or api.state_folder()
     with trash.one_run(state):
-        watch = holds.Watch(state)
-
-        every = [*wanted.policy.holds, *watch.now()]
-        trash.settle(state, partial(decide.held, holds=every, now=_now(wanted)))
+        watch = holds.Watch(state, wanted.policy)
+        trash.settle(state, partial(decide.held, holds=watch.now(), now=_now(wanted)))
         emptying.settle(state)
         needed: set[str] = set()
         # What others read from goes after them.
         for row in _forks_first(wanted.changes):
             group, decision, _ = row
-            try:
-                if group.session in needed:
-                    raise WriteError(f"{group.path}: a fork that was skipped needs it")
-                _check(group, wanted, watch, ignore_live=ignore_live)
-                texts = erasing.prompts(group) if row.residues else []
-                found = row.residues if clean_up else ()
-                # First: where it fails, or is killed, the session is still there to be erased.
-                cleaned = erasing.clean(found, state, ignore_live=ignore_live)
-                entry = _do(group, decision, wanted, state, ignore_live=ignore_live)
-                left = erasing.left(group, texts)
-                yield Done(group.path, decision.action, entry, None, cleaned, left)
-            except SesstoolError as error:
-                needed |= {group.base} - {""}
-                yield Done(group.path, decision.action, skipped=error)
+            # A signal to stop waits until what was done is told, too.
+            with uninterrupted():
+                try:
+                    if group.session in needed:
+                        raise WriteError(f"{group.path}: a fork that was skipped needs it")
+                    _check(group, wanted, watch, ignore_live=ignore_live)
+                    texts = erasing.prompts(group) if row.residues else []
+                    found = row.residues if clean_up else ()
+                    # First: where it fails, or is killed, the session is still there to be erased.
+                    cleaned = erasing.clean(found, state, ignore_live=ignore_live)
+                    entry = _do(group, decision, wanted, state, ignore_live=ignore_live)
+                    left = erasing.left(group, texts)
+                    yield Done(group.path, decision.action, entry, None, cleaned, left)
+                except ConfigError:
+                    raise  # nobody knows any more what the policy holds
+                except SesstoolError as error:
+                    needed |= {group.base} - {""}
+                    yield Done(group.path, decision.action, skipped=error)
         for entry in wanted.ended:
-            try:
-                if held := decide.held(entry, [*wanted.policy.holds, *watch.now()], _now(wanted)):
-                    raise WriteError(f"{entry.id} is under the hold {held.name}")
-                if clean_up:
-                    erasing.clean(erasing.residues(entry), state, ignore_live=ignore_live)
-                yield Done(entry.path, trash.PURGED, trash.purge(entry))
-            except SesstoolError as error:
-                yield Done(entry.path, trash.PURGED, skipped=error)
+            with uninterrupted():
+                try:
+                    if held := decide.held(entry, watch.now(), _now(wanted)):
+                        raise WriteError(f"{entry.id} is under the hold {held.name}")
+                    if clean_up:
+                        erasing.clean(erasing.residues(entry), state, ignore_live=ignore_live)
+                    yield Done(entry.path, trash.PURGED, trash.purge(entry))
+                except ConfigError:
+                    raise
+                except SesstoolError as error:
+                    yield Done(entry.path, trash.PURGED, skipped=error)
+
+
+def _named(
+    names: Iterable[str], away: Sequence[Entry], *, erase: bool
+) -> tuple[list[Path], list[Entry]]:
+    """The files and the entries of the trash that names mean. Raises InputError."""
+    paths: list[Path] = []
+    gone: list[Entry] = []
+    for name in names:
+        found, entries = naming.named(name, away)
+        if erase and not found:
+            raise InputError(
+                f"{name} is in the trash, and has no file to be erased",
+                hint=f"sesstool trash empty {entries[0].id}",
+            )
+        paths += map(place_of, found)
+        gone += entries
+    return paths, gone
 
 
 def _residues(group: Group, decision: Decision, *, erase: bool) -> tuple[Residue, ...]:
@@ -312,7 +376,7 @@ def _forks_first(rows: Sequence[Row]) -> list[Row]:
 
 def _check(group: Group, wanted: Plan, watch: holds.Watch, *, ignore_live: bool) -> None:
     """Raise unless a group is as it was when the plan was made, and nobody wants it to stay."""
-    if held := decide.held(group, [*wanted.policy.holds, *watch.now()], _now(wanted)):
+    if held := decide.held(group, watch.now(), _now(wanted)):
         raise WriteError(f"{group.path} is under the hold {held.name} by now")
     if not all(piece.unchanged() for piece in group.pieces) or group.has_more():
         raise WriteError(f"{group.path} has changed since it was looked at", hint="run it again")

@@ -78,6 +78,18 @@ def copies(state: Path, of: Path) -> list[Path]:
     return [Path(path) for path in dict.fromkeys(told) if os.path.isfile(path)]  # noqa: PTH113 - Path may raise
 
 
+def made(state: Path) -> dict[str, list[str]]:
+    """The paths of all that sesstool ever made of each file, encrypted or not.
+
+    Raises InputError.
+    """
+    found: dict[str, list[str]] = {}
+    for line in read(state):
+        if "of" in line:
+            found.setdefault(str(line["of"]), []).append(str(line.get("path")))
+    return found
+
+
 def read(state: Path) -> Iterator[dict[str, Any]]:
     """The lines that can be read, oldest first; `verify` tells of the others. Raises InputError."""
     return CHAIN.read(state)

@@ -7,8 +7,9 @@ import json
 import click
 
 from sesstool.api import holding, state_folder
-from sesstool.cli.common import Common, common, out_stream
+from sesstool.cli.common import Common, common
 from sesstool.cli.main import ForwardingGroup
+from sesstool.cli.streams import destination
 from sesstool.retention import holds
 from sesstool.retention.policy import Hold, in_use, load
 from sesstool.text import quoted, safe
@@ -43,7 +44,8 @@ def add(
     """Hold the sessions that PATH and the options mean: all that are given must hold.
 
     A folder holds all that is below it, now and later; a file or an id its session, also when it
-    is moved or encrypted. The options take globs. It counts at once, and changes no session.
+    is moved or encrypted. An id may be that of a trash entry. The options take globs. It counts
+    at once, and changes no session.
     """
     made = holding.holds(
         name, paths, reason=reason, by=by, until=until, agent=agent, tags=tags, project=project
@@ -78,18 +80,18 @@ def show(shared: Common, policy: str | None) -> int:
     path = in_use(policy)
     if path is not None:
         found += [(hold, str(path)) for hold in load(path).holds]
-    out = out_stream()
-    if shared.output_format == "json":
-        listed = [{**holds.as_json(hold), "source": source} for hold, source in found]
-        document = {"schema_version": 1, "holds": listed}
-        out.write(json.dumps(document, indent=2).encode() + b"\n")
-        return 0
-    shown = None
-    for hold, source in found:
-        if (hold.name, source) != shown:
-            out.write(safe(_told(hold, source)).encode() + b"\n")
-        out.write(safe(f"  {_meant(hold)}").encode() + b"\n")
-        shown = (hold.name, source)
+    with destination(shared) as out:
+        if shared.output_format == "json":
+            listed = [{**holds.as_json(hold), "source": source} for hold, source in found]
+            document = {"schema_version": 1, "holds": listed}
+            out.write(json.dumps(document, indent=2).encode() + b"\n")
+            return 0
+        shown = None
+        for hold, source in found:
+            if (hold.name, source) != shown:
+                out.write(safe(_told(hold, source)).encode() + b"\n")
+            out.write(safe(f"  {_meant(hold)}").encode() + b"\n")
+            shown = (hold.name, source)
     return 0
 
 

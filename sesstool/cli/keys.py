@@ -79,6 +79,14 @@ def recipient_options(function: Any) -> Any:
     return function
 
 
+def agreed(shared: Common, question: str) -> bool:
+    """Ask a person; that the answer is no is told, and is no interruption."""
+    yes = click.confirm(question, err=True)
+    if not yes:
+        shared.note("nothing was done")
+    return yes
+
+
 def can_ask(shared: Common) -> bool:
     """Whether a person sits at a terminal, and may be asked."""
     stdin = sys.stdin  # None where it was closed before the start

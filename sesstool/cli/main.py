@@ -162,7 +162,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort) as error:
         return _interrupted(error, since)
     except BrokenPipeError:
-        _close_stdout()
+        close_stdout()
         return 141
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
@@ -242,6 +242,6 @@ def _bug(error: Exception, *, verbose: bool) -> int:
     return 70
 
 
-def _close_stdout() -> None:
+def close_stdout() -> None:
     """Let the interpreter flush into nothing when it ends: the reader has gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

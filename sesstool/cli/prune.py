@@ -14,10 +14,10 @@ import click
 from sesstool import api
 from sesstool.api import retaining
 from sesstool.cli.common import Common, common, out_stream, settings, worst
-from sesstool.cli.keys import can_ask, key_options, keys_of
+from sesstool.cli.keys import agreed, can_ask, key_options, keys_of
 from sesstool.cli.sealed import again
-from sesstool.cli.streams import destination, refuse_report, tell
-from sesstool.cli.trash import settled
+from sesstool.cli.streams import printed, refuse_report, tell, unprinted
+from sesstool.cli.trash import settled, warn_of_log
 from sesstool.errors import SesstoolError, UsageError, WriteError
 from sesstool.records.write import create
 from sesstool.report import retention as report
@@ -25,12 +25,19 @@ from sesstool.report.retention_page import Heads, page
 from sesstool.retention import holds, trash, units
 from sesstool.retention.cleanup import places
 from sesstool.retention.policy import Policy, default_path, in_use, load, parse
+from sesstool.text import quoted
 
 if TYPE_CHECKING:
     from sesstool.api.retaining import Done, Plan
 
 _LEGAL = "not legal advice: whether a policy meets the law, a person must judge"
 _NONE = b"version = 1\n"
+# As printf takes it.
+_SMALLEST = r'version = 1\nrule = [{name = "old", expire_after = "1y"}]\n'
+_ELSEWHERE = (
+    "not reached: backups, snapshots, copies elsewhere and what agents keep in the cloud; "
+    "-v lists all"
+)
 
 
 class Moment(click.ParamType[datetime]):
@@ -68,7 +75,11 @@ class Moment(click.ParamType[datetime]):
     is_flag=True,
     help="Take deleted sessions out of what their agents share: histories, databases.",
 )
-@click.option("--max-delete", type=click.IntRange(min=0), help="How many sessions may go.")
+@click.option(
+    "--max-delete",
+    type=click.IntRange(min=0),
+    help="How many sessions may go, those of the trash too.",
+)
 @click.option(
     "--plan",
     "saved",
@@ -105,6 +116,7 @@ def command(
     """Do with sessions what a retention policy says; without --write only tell it.
 
     PATH is a file, a folder or a session id; without one the sessions of all agents are looked at.
+    Sessions of PATH that are in the trash go for good once their grace is over; without PATH, all.
     A session goes with all that belongs to it: subagents, outputs, its entry in an index, and what
     undo keeps. Trashed ones come back with `sesstool trash restore`.
     """
@@ -114,6 +126,7 @@ def command(
     rules = _policy(policy, erase=erase)
     keys = keys_of(shared, identities, passphrase_fd)
     if write:
+        warn_of_log(shared)
         settled(shared, rules.holds)
     plan = retaining.plan(
         paths,
@@ -125,29 +138,35 @@ def command(
         trust_clock=trust_clock,
         keys=keys,
     )
+    refused = list(retaining.refusals(plan)) if erase else []
     if saved is not None:
         plan = retaining.only(plan, saved)
     before = Heads.of(api.state_folder())
     done = None
     if write and plan:
         if plan.limit:
-            raise WriteError(f"nothing was done: {plan.limit}", hint="--max-delete N allows it")
-        _ask(shared, plan, yes=yes)
-        done = list(retaining.apply(plan, clean_up=clean_up))
-    with destination(shared) as out:
-        out.write(_told(shared, plan, done, every=every).encode())
-    codes = [0]
+            hint = f"{' '.join(_more(plan))} allows it"
+            raise WriteError(f"nothing was done: {plan.limit}", hint=hint)
+        if not _ask(shared, plan, yes=yes):
+            return 1
+        done = _done(shared, plan, clean_up=clean_up)
+    failed = printed(shared, _told(shared, plan, done, every=every), ran=done is not None)
+    codes = [0, *(tell(shared, error) for error in refused)]
     codes += [tell(shared, one.skipped) for one in done or () if one.skipped is not None]
     shared.note(report.summary(plan, done))
-    for line in _beyond(plan, done, clean_up=clean_up):
+    # Who erases must know all of it.
+    listed = shared.verbosity > 1 or (erase and done is not None)
+    for line in _beyond(plan, done, clean_up=clean_up, listed=listed):
         shared.note(line)
     if done and (after := report.afterwards(done)):
         shared.note(after)
     if plan and not write and as_of is None:
-        again(shared, "html")  # that file is there now
+        # The page is there now.
+        again(shared, "html", *(["max_delete"] if plan.limit else ()), more=_more(plan))
         if plan.limit:
-            shared.note(f"note: {plan.limit}; --max-delete N allows it")
+            shared.note(f"note: {plan.limit}; --max-delete allows it")
     shared.note(_LEGAL)
+    codes.append(unprinted(shared, failed))
     if html is not None:
         codes.append(_report(shared, html, plan, done, before))
     codes.append(1 if plan and not write and not exit_zero else 0)
@@ -170,27 +189,57 @@ def _refuse(
         raise UsageError("this works on files, not on standard input", hint="give a path")
 
 
+def _more(plan: Plan) -> list[str]:
+    """What allows a run that removes more than it may."""
+    goes = sum(row.decision.removes for row in plan.rows) + len(plan.ended)
+    return ["--max-delete", str(goes)] if plan.limit else []
+
+
+def _done(shared: Common, plan: Plan, *, clean_up: bool) -> list[Done]:
+    """Do it. What ends it early does so with what was done until then."""
+    done: list[Done] = []
+    try:
+        for one in retaining.apply(plan, clean_up=clean_up):
+            done.append(one)  # noqa: PERF402 - what was done is wanted where it ends early
+    except (KeyboardInterrupt, SesstoolError) as error:
+        printed(shared, _told(shared, plan, done, every=False), ran=True)
+        told = f"{report.summary(plan, done)}; the rest is as it was, and the same command goes on"
+        if isinstance(error, KeyboardInterrupt):
+            error.add_note(told)
+        else:
+            shared.note(told)
+        if after := report.afterwards(done):
+            shared.note(after)
+        raise
+    return done
+
+
 def _policy(given: Path | None, *, erase: bool) -> Policy:
     """The policy of the option, of the settings, or the user's own. Raises UsageError."""
     path = given or in_use(str(settings()["policy"].value))
     if path is None and erase:
         return parse(_NONE, "no policy")
     if path is None:
+        place = default_path()
         raise UsageError(
-            f"there is no retention policy: neither --policy nor {default_path()}",
-            hint="write one; the README has an example, and sesstool config validate checks it",
+            f"there is no retention policy: neither --policy nor {place}",
+            hint=f"this makes one, to be changed: mkdir -p {quoted(place.parent)} && "
+            f"printf {quoted(_SMALLEST)} > {quoted(place)}",
         )
     return load(path)
 
 
-def _beyond(plan: Plan, done: list[Done] | None, *, clean_up: bool) -> Iterator[str]:
-    """What deletion does not reach, and what is left in an agent's home."""
+def _beyond(plan: Plan, done: list[Done] | None, *, clean_up: bool, listed: bool) -> Iterator[str]:
+    """What deletion does not reach, all where it is `listed`, and what is left in a home."""
     deleted = [row for row in plan.changes if row.decision.action == "delete"]
     if any(row.residues for row in deleted) and not clean_up:
         yield "--clean-up takes out what is elsewhere; close the agents first"
     for one in done or ():
         yield from (f"{one.path}: {said}" for said in one.left)
     formats = {row.group.form for row in deleted if row.group.form is not None}
+    if formats and not listed:
+        yield _ELSEWHERE
+        return
     for place in dict.fromkeys(place for form in formats for place in places(form)):
         yield f"not reached: {place}"
 
@@ -222,13 +271,13 @@ def _report(shared: Common, path: Path, plan: Plan, done: list[Done] | None, bef
     return 0
 
 
-def _ask(shared: Common, plan: Plan, *, yes: bool) -> None:
+def _ask(shared: Common, plan: Plan, *, yes: bool) -> bool:
     """Have a person agree to what goes."""
     if yes:
-        return
+        return True
     what = report.summary(plan, None)
     if not can_ask(shared):
         raise WriteError(f"{what}, and nobody can be asked", hint="add --yes")
     out_stream().write(_told(shared, plan, None, every=False).encode())
     out_stream().flush()
-    click.confirm(f"{what}. Do it?", abort=True, err=True)
+    return agreed(shared, f"{what}. Do it?")

@@ -144,13 +144,13 @@ def names(
     return [output]
 
 
-def again(shared: Common, *without: str) -> None:
-    """Tell the command that does what this one previewed: the same with --write.
+def again(shared: Common, *without: str, more: Sequence[str] = ()) -> None:
+    """Tell the command that does what this one previewed: the same with --write, and `more`.
 
     The parameters `without` which it goes are left out.
     """
     context = click.get_current_context()
-    words = ["sesstool", context.info_name or "", "--write"]
+    words = [context.command_path, "--write", *more]
     # Paths come last.
     for param in sorted(context.command.params, key=lambda one: isinstance(one, click.Argument)):
         name = str(param.name)
@@ -159,7 +159,8 @@ def again(shared: Common, *without: str) -> None:
         value = context.params.get(name)
         each = value if isinstance(value, tuple) else (value,)
         if isinstance(param, click.Argument):
-            words += [quoted(one) for one in each]
+            dashed = any(str(one).startswith("-") for one in each)
+            words += ["--"] * dashed + [quoted(one) for one in each]
         elif isinstance(param, click.Option) and param.is_flag:
             words.append(param.opts[-1])
         else:

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from sesstool import api
 from sesstool.audit import log
 from sesstool.cli.common import Common, err, out_stream
+from sesstool.cli.main import close_stdout
 from sesstool.errors import SesstoolError, UsageError, WriteError
 from sesstool.records import convert
 from sesstool.records.source import SEALED
@@ -35,6 +36,32 @@ def destination(shared: Common) -> Iterator[BinaryIO]:
     kept = io.BytesIO()
     yield kept
     create(shared.output, [kept.getvalue()])
+
+
+def printed(shared: Common, text: str, *, ran: bool) -> OSError | SesstoolError | None:
+    """Write the result; why it could not be written, where that takes back nothing that `ran`."""
+    try:
+        with destination(shared) as out:
+            out.write(text.encode())
+            out.flush()
+    except (OSError, SesstoolError) as error:
+        if not ran:
+            raise
+        if isinstance(error, OSError):
+            close_stdout()
+        return error
+    return None
+
+
+def unprinted(shared: Common, failed: OSError | SesstoolError | None) -> int:
+    """Tell what `printed` returned, behind the summary of what was done; the exit code."""
+    if failed is None:
+        return 0
+    if isinstance(failed, BrokenPipeError):
+        raise failed
+    why = failed.message if isinstance(failed, SesstoolError) else str(failed.strerror).lower()
+    told = f"what was to be done is done, and only the output failed: {why}"
+    return tell(shared, WriteError(told, hint="sesstool audit show tells of each file"))
 
 
 def refuse_report(path: Path, *endings: str, force: bool | None = None) -> None:

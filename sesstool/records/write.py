@@ -22,7 +22,9 @@ from sesstool.records.source import SEALED, Fingerprint, plain_path
 
 _PREFIX = ".sesstool-"
 _ELSEWHERE = "write a copy elsewhere with -o"
+_DISK = "see to the disk and to that folder, and run it again"
 _HINTS = {
+    errno.ENOTDIR: "a file is where a folder must be: see what it is, and move it away",
     errno.ENOSPC: "free some space on that disk, and run it again",
     errno.EDQUOT: "free some space within the quota, and run it again",
     errno.EFBIG: "raise the limit on file sizes (ulimit -f), and run it again",
@@ -423,7 +425,7 @@ def _confirm(path: Path, *, in_place: bool) -> None:
 def cannot_write(path: Path, error: OSError) -> WriteError:
     """The error for a new file that could not be made."""
     return WriteError(
-        f"cannot write {path}: {_reason(error)}", hint=_HINTS.get(error.errno or 0, "")
+        f"cannot write {path}: {_reason(error)}", hint=_HINTS.get(error.errno or 0, _DISK)
     )
 
 

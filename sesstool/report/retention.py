@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from sesstool.api.retaining import Done, Plan, Row
@@ -23,6 +24,7 @@ _DONE = ("ACTION", "SESSION", "AGE", "SIZE", "ENTRY", "WHY")
 _RIGHT = ("AGE", "SIZE", "FILES")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _ID = 13  # of which 12 digits tell the time in the ids of Codex
+_MOST = 64  # an id may be anything
 # A shorter column is no help.
 _LEAST = 24
 _PAST = {
@@ -44,14 +46,19 @@ def to_text(
     """
     ends = None if done is None else {one.path: one for one in done}
     places = defaultdict[str, list[Row]](list)
-    for row in sorted(plan.rows if every else plan.changes, key=_rank):
+    shown = sorted(plan.rows if every else plan.changes, key=_rank)
+    ids = [*(row.group.session for row in shown), *(entry.session for entry in plan.ended)]
+    names = _names(ids)
+    for row in shown:
         places[_place(row)].append(row)
     sections = [
-        (name, [(_cells(row, ends), list(_stays(row, plan, ends))) for row in rows])
+        (name, [(_cells(row, ends, names), list(_stays(row, plan, ends))) for row in rows])
         for name, rows in sorted(places.items())
     ]
     if plan.ended:
-        purged = [(_purged(entry, ends), list[str]()) for entry in plan.ended]
+        purged = [
+            (_purged(e, ends, names), list(copies_of(e.path, plan.copies))) for e in plan.ended
+        ]
         sections.append(("the trash, where the grace is over", purged))
     table = [cells for _, rows in sections for cells, _ in rows]
     head = _HEAD if done is None else _DONE
@@ -82,6 +89,7 @@ def document(plan: Plan, done: Sequence[Done] | None, *, every: bool) -> dict[st
         "limit": plan.limit,
         "sessions": [_session(row, plan) for row in plan.rows if every or row.changes],
         "trash": [entry_value(entry) for entry in plan.ended],
+        "copies": [{"path": c, "of": of} for of, made in plan.copies.items() for c in made],
         "done": None if done is None else [_done(one) for one in done],
     }
 
@@ -112,17 +120,21 @@ def afterwards(done: Sequence[Done]) -> str:
     return ""
 
 
-def entries_to_text(entries: Iterable[Entry]) -> str:
-    """The entries of the trash, one a line."""
+def entries_to_text(entries: Iterable[Entry], held: Mapping[str, str] | None = None) -> str:
+    """The entries of the trash, one a line; `held` names the hold that one is under, by its id."""
+    held = held or {}
+    entries = list(entries)
+    names = _names(entry.session for entry in entries)
     lines = [("ID", "SESSION", "TAKEN", "SIZE", "UNTIL", "BY")]
     lines += [
         (
             entry.id,
-            safe(entry.session)[:_ID],
+            names[entry.session],
             _date(entry.made),
             size(entry.size),
             _date(entry.until) if entry.until else "for ever",
-            f"{entry.action} ({_by(entry.rule)})",
+            f"{entry.action} ({_by(entry.rule)})"
+            + (f", stays: hold {safe(held[entry.id])}" if entry.id in held else ""),
         )
         for entry in entries
     ]
@@ -204,21 +216,23 @@ def _wrapped(text: str, room: int) -> list[str]:
     return textwrap.wrap(text, max(room, 1), break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def _cells(row: Row, ends: dict[str, Done] | None) -> tuple[str, ...]:
+def _cells(row: Row, ends: dict[str, Done] | None, names: Mapping[str, str]) -> tuple[str, ...]:
     group, decision, _ = row
     return (
         decision.action,
-        safe(group.session)[:_ID],
+        names[group.session],
         "-" if decision.age is None else days(decision.age),
         size(group.size),
         *_end(ends, group.path, len(group.pieces), safe(why(row))),
     )
 
 
-def _purged(entry: Entry, ends: dict[str, Done] | None) -> tuple[str, ...]:
+def _purged(
+    entry: Entry, ends: dict[str, Done] | None, names: Mapping[str, str]
+) -> tuple[str, ...]:
     return (
         PURGED,
-        safe(entry.session)[:_ID],
+        names[entry.session],
         "-",
         size(entry.size),
         *_end(ends, entry.path, len(entry.items), safe(gone_by(entry))),
@@ -230,6 +244,20 @@ def gone_by(entry: Entry) -> str:
     if entry.until is None:
         return f"archived on {_date(entry.made)}, and a later rule is due"
     return f"taken away on {_date(entry.made)}, and its grace is over"
+
+
+def _names(sessions: Iterable[str]) -> dict[str, str]:
+    """The beginning of each id, so long that no other looks the same."""
+    ids = sorted(set(sessions))
+    same = [0, *(_alike(*pair) for pair in pairwise(ids)), 0]
+    longest = zip(ids, map(max, pairwise(same)), strict=False)  # where there is none, one more
+    return {id_: safe(id_[: min(max(_ID, length + 1), _MOST)]) for id_, length in longest}
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _date(time: datetime) -> str:
@@ -259,6 +287,7 @@ def _stays(row: Row, plan: Plan, ends: dict[str, Done] | None) -> Iterator[str]:
     if row.decision.removes:
         if others := sum(piece.names > 1 for piece in row.group.pieces):
             yield f"stays: other names (hard links) of {count(others, 'file')}"
+        yield from copies_of(row.group.path, plan.copies)
         for link in row.group.links:
             yield f"stays: {safe(str(link))}: a link, and may be somebody else's"
     done = ends.get(row.group.path) if ends else None
@@ -270,6 +299,11 @@ def _stays(row: Row, plan: Plan, ends: dict[str, Done] | None) -> Iterator[str]:
         yield f"elsewhere: {safe(one.words)}"
         if one.otherwise:
             yield f"    or {safe(one.otherwise)}"
+
+
+def copies_of(path: str, copies: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The copies of a session that is deleted, which stay."""
+    return (f"stays: {safe(copy)}: a copy that sesstool made" for copy in copies.get(path, ()))
 
 
 def _kept(rows: Iterable[Row], columns: int | None, *, space: bool) -> Iterator[str]:

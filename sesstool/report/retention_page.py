@@ -118,4 +118,5 @@ def _beyond(plan: Plan, ends: dict[str, Any]) -> list[str]:
         for side in (*drawn, *form.others(path)):
             told.setdefault(str(side.path), side.erase or "it may repeat what a session held")
     named = [f"{path}: {what}" for path, what in sorted(told.items())]
+    named += [f"{c}: a copy that sesstool made" for made in plan.copies.values() for c in made]
     return named + list(dict.fromkeys(p for _, form in sorted(forms.items()) for p in places(form)))

@@ -20,11 +20,13 @@ from sesstool.errors import InputError, UsageError
 from sesstool.formats.schemas import RecordValidator
 from sesstool.records.guard import locked, uninterrupted
 from sesstool.records.write import create
-from sesstool.retention.policy import Hold, Match
+from sesstool.retention.policy import Hold, Match, Policy, load
+from sesstool.text import quoted
 
 FILE = "holds.json"
 SCHEMA = "holds"
 _ADDED, _RELEASED = "hold", "release"
+_Stamp = tuple[int, int, int]
 
 
 def add(state: Path, hold: Hold, *more: Hold) -> None:
@@ -74,33 +76,48 @@ def read(state: Path) -> list[Hold]:
     stored = _stored(state)
     lost = _lost(state, stored)
     if lost:
+        name = quoted(lost[0])
         raise InputError(
             f"{state / FILE} does not have the hold {lost[0]} as it was made",
-            hint=f"put the file back from a backup; or say what it held: sesstool hold add "
-            f"{lost[0]}; or let it go: sesstool hold release {lost[0]}",
+            hint=f"put the file back from a backup; or say what it held: sesstool hold add {name} "
+            f"PATH --reason TEXT; or let it go: sesstool hold release {name} --reason TEXT",
         )
     return stored
 
 
 class Watch:
-    """The holds that are in force at any moment of a run; read anew where their file changed."""
+    """The holds that are in force at any moment of a run, those of the policy file as well.
 
-    def __init__(self, state: Path) -> None:
-        """Know none yet."""
+    Each of the two files is read anew where it has changed.
+    """
+
+    def __init__(self, state: Path, policy: Policy | None = None) -> None:
+        """Know none yet but those of a policy that has no file."""
         self._state = state
-        self._seen: tuple[int, int, int] | None = (0, 0, 0)
-        self._holds: list[Hold] = []
+        self._file = policy.file if policy else None
+        self._written = policy.holds if policy else ()
+        self._made: list[Hold] = []
+        # A person may have thought it over since the policy was loaded.
+        self._seen: list[_Stamp | None] = [(0, 0, 0), (0, 0, 0)]
 
     def now(self) -> list[Hold]:
-        """Those of this moment. Raises as `read` does."""
-        try:
-            stat = (self._state / FILE).stat()
-            seen = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-        except OSError:
-            seen = None
-        if seen != self._seen:
-            self._holds, self._seen = read(self._state), seen
-        return self._holds
+        """Those of this moment. Raises as `read` does, and ConfigError as `load` does."""
+        seen = [_stamp(self._state / FILE), _stamp(self._file) if self._file else None]
+        if seen[0] != self._seen[0]:
+            self._made = read(self._state)
+        if self._file and seen[1] != self._seen[1]:
+            self._written = load(self._file).holds
+        self._seen = seen
+        return [*self._written, *self._made]
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    """What changes with a file; None where there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def as_json(hold: Hold) -> dict[str, Any]:

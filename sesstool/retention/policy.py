@@ -9,7 +9,7 @@ import difflib
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -125,7 +125,10 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """All that a policy file says; `sha256` is that of its bytes, in hex."""
+    """All that a policy file says; `sha256` is that of its bytes, in hex.
+
+    `file` is the path that it was read from, None where there is none.
+    """
 
     name: str
     sha256: str
@@ -135,6 +138,7 @@ class Policy:
     holds: tuple[Hold, ...]
     rules: tuple[Rule, ...]
     caps: tuple[Cap, ...]
+    file: Path | None = None
 
 
 class _Wrong(Exception):  # noqa: N818 - it becomes a ConfigError once the line is known
@@ -167,7 +171,7 @@ def is_policy(path: Path) -> bool:
 
 def load(path: Path) -> Policy:
     """The policy in a file. Raises ConfigError, which names file, line and key."""
-    return parse(_bytes(path), str(path))
+    return replace(parse(_bytes(path), str(path)), file=path)
 
 
 def _bytes(path: Path) -> bytes:
@@ -240,10 +244,13 @@ def _check_shape(document: dict[str, Any]) -> None:
         if violation.keyword not in _SAID_HERE:
             steps = violation.pointer.split("/")[1:]
             keys = [int(step) if step.isdecimal() else step for step in steps]
-            raise _Wrong(keys, violation.message, _HINTS.get(steps[-1] if steps else "", ""))
+            raise _Wrong(keys, violation.message, _HINTS.get(steps[-1] if steps else "", _SCHEMA))
 
 
+_SCHEMA = "sesstool schema retention tells what may stand there"
+_FRACTION = "write a part of all sessions, as in 0.25; 1.0 is all"
 _HINTS = {
+    "max_delete_fraction": _FRACTION,
     "": "a policy begins with version = 1",
     "version": "this sesstool reads version = 1",
     "hold": "a hold is a table [[hold]] with name and reason",
@@ -293,7 +300,7 @@ def _defaults(table: dict[str, Any]) -> Defaults:
         raise _Wrong(
             ("defaults", "max_delete_fraction"),
             "is not above 0 and at most 1",
-            "write a part of all sessions, as in 0.25; 1.0 is all",
+            _FRACTION,
         )
     return Defaults(**values)
 
