@@ -22,6 +22,8 @@ from uuid import NAMESPACE_URL, uuid5
 from sesstool.encryption import age, keys
 from sesstool.formats.codex import Codex
 from sesstool.retention import units
+from sesstool.retention.matching import Also
+from sesstool.retention.moments import moment as moment_of
 from tests.conftest import answer, dump, envelope, jsonl, meta, prompt, says
 
 FOLDER = Path(__file__).with_name("retention")
@@ -149,6 +151,7 @@ class Known:
     def __post_init__(self) -> None:
         one = self.told
         self.paths = tuple(map(str, one.paths))
+        self.also = Also(paths=frozenset(self.paths))
         self.path, self.agent = str(one.path), "" if one.unknown else one.agent
         self.untouched = "format unknown: never touched" if one.unknown else ""
         self.session, self.base = identity(one.name), one.reads and identity(one.reads)
@@ -159,9 +162,11 @@ class Known:
         self.models = frozenset() if one.locked or one.unknown else frozenset({one.model} - {""})
         self.size, self.encrypted = one.size, one.encrypted or one.locked
         self.blind = "it is encrypted, and no key" if one.locked else "no record tells a time"
-        times = [] if blank else [_utc(one.last_text)]
-        times += [one.before(one.subagent)] if one.subagent else []
-        known = [time for time in times if time is not None]
+        known = [one.before(one.subagent)] if one.subagent else []
+        if not blank and (last := moment_of(one.last_text)):
+            known.append(last)
+        elif not blank:
+            known, self.blind = [], "a time that cannot be read"
         begun = [one.before(one.begun)] if one.begun else []
         self.created, self.recorded = min([*known, *begun], default=None), max(known, default=None)
         ages = [one.touched or one.age, *filter(None, [one.result])]
@@ -190,14 +195,6 @@ def facts(sessions: list[Told]) -> list[Known]:
         Known(one, name if families.count(name) > 1 else "")
         for one, name in zip(sessions, families, strict=True)
     ]
-
-
-def _utc(text: str) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(text)
-        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def write(sessions: list[Told]) -> None:

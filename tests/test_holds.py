@@ -18,7 +18,7 @@ from sesstool.errors import InputError, UsageError, WriteError
 from sesstool.formats.schemas import schema_text
 from sesstool.records import write
 from sesstool.retention import holds
-from sesstool.retention.matching import match
+from sesstool.retention.matching import NOTHING, Also, match
 from sesstool.retention.policy import Hold, Match
 
 UUID = "0a1b2c3d-0001-7000-8000-00000000beac"
@@ -66,6 +66,7 @@ class Facts:
     models: frozenset[str] = frozenset()
     size: int = 1
     encrypted: bool = False
+    also: Also = NOTHING
 
     def contains(self, code_prefix, /):
         raise AssertionError(code_prefix)

@@ -26,6 +26,7 @@ from sesstool.formats.schemas import RecordValidator
 from sesstool.records import transact
 from sesstool.records import undo as journal
 from sesstool.records.edits import EditSet
+from sesstool.records.folder import each_below
 from sesstool.records.live import find_writer
 from sesstool.records.opening import is_sealed, open_source, packed
 from sesstool.records.plan import FilePlan, Plan
@@ -97,9 +98,9 @@ class Repair:
 def find(names: Iterable[str], endings: tuple[str, ...] = SUFFIXES) -> Iterator[Path | str]:
     """The sessions that the user means: files, folders, session ids, or "-".
 
-    A folder stands for every session below it, or every file with one of the `endings`; an id or
-    a unique beginning of one for the session in an agent's home. Raises InputError where there is
-    none.
+    A folder stands for every session below it, or every file with one of the `endings`, and each
+    folder there that cannot be listed; an id or a unique beginning of one for the session in an
+    agent's home. Raises InputError where there is none.
     """
     for name in names:
         path = Path(name)
@@ -110,7 +111,7 @@ def find(names: Iterable[str], endings: tuple[str, ...] = SUFFIXES) -> Iterator[
         if name == "-":
             yield name
         elif os.path.isdir(name):  # noqa: PTH112 - Path.is_dir may raise
-            inside = sorted(p for p in path.rglob("*") if p.name.endswith(endings))
+            inside = sorted(each_below(path, endings))
             if not inside:
                 raise InputError(f"{name} holds no session file", hint="sessions end in .jsonl")
             yield from inside

@@ -25,6 +25,7 @@ from sesstool.errors import (
     WriteError,
 )
 from sesstool.formats.registry import FORMATS, Homes
+from sesstool.records.folder import each_below
 from sesstool.records.guard import uninterrupted
 from sesstool.records.live import one_look
 from sesstool.records.source import SEALED, plain_path
@@ -35,7 +36,7 @@ from sesstool.retention.copies import copies
 from sesstool.retention.decide import Decision
 from sesstool.retention.groups import Group
 from sesstool.retention.policy import Hold, Policy
-from sesstool.retention.survey import files_below, survey
+from sesstool.retention.survey import survey
 from sesstool.retention.trash import Entry, Order
 
 if TYPE_CHECKING:
@@ -106,8 +107,14 @@ class Plan:
 
 
 def homes() -> list[Path]:
-    """The session files in the homes of all agents, as the environment tells where they are."""
-    found = (path for form in FORMATS for end in ("", SEALED) for path in form.find("", end))
+    """The session files in the homes of all agents, as the environment tells where they are.
+
+    Folders of them that cannot be listed are among them.
+    """
+    found = {path for form in FORMATS for end in ("", SEALED) for path in form.find("", end)}
+    found.update(
+        path for form in FORMATS for folder in form.folders() for path in each_below(folder, ())
+    )
     return sorted(set(map(place_of, found)))
 
 
@@ -331,7 +338,7 @@ def _neighbours(paths: Iterable[Path]) -> Iterator[Path]:
     """The sessions of the homes that some paths lie in."""
     homes = Homes()
     for home in {found[1] for path in paths if (found := homes.of(plain_path(path)))}:
-        for near in files_below(home, api.SUFFIXES):
+        for near in each_below(home, api.SUFFIXES):
             found = homes.of(plain_path(near))
             if found is not None and found[1] == home:
                 yield near

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -93,8 +92,7 @@ def group_of(path: Path, keys: Keys | None = None) -> Group:
     # An index that several sessions share lies beside them, and their agent reads it.
     shared = {side.path for side in drawn if side.path.parent == plain.parent}
     parts = [part for part in form.parts(plain) if part not in shared]
-    links = [part for part in parts if _is_elsewhere(part, plain)]
-    parts = [part for part in parts if part not in links]
+    links = form.links(plain)
     copies = [side for side in drawn if side.path not in parts]
     copies += [*form.others(plain), *(SideFile(link, _LINK) for link in links)]
     files = (path, *(part for part in parts if (part.suffix == SEALED) is sealed))
@@ -387,12 +385,6 @@ def _made_of(files: Iterable[Path]) -> Iterator[SideFile]:
     for file in files:
         for copy in log.copies(api.state_folder(), file):
             yield SideFile(copy, f"a copy that sesstool made of {file.name}")
-
-
-def _is_elsewhere(part: Path, session: Path) -> bool:
-    """Whether a link leads from where a session is to a side file: it may be somebody else's."""
-    above = Path(os.path.commonpath([part.absolute(), session.absolute()]))
-    return real_path(part) != real_path(above) / part.absolute().relative_to(above)
 
 
 def _compare(read: Read, size: int, sealer: Sealer, plain: int, name: str) -> None:

@@ -27,7 +27,6 @@ from sesstool.formats.base import (
     Question,
     Score,
     Tracker,
-    beside,
     blocks,
     fields_of,
     mapping,
@@ -35,6 +34,7 @@ from sesstool.formats.base import (
     text,
 )
 from sesstool.formats.events import Meaning, Message, Thinking, ToolResult
+from sesstool.formats.side_files import beside
 from sesstool.records.heal import Kind
 from sesstool.records.jsonspan import dumps
 from sesstool.records.source import Source
@@ -137,8 +137,8 @@ class AstorLM(Format):
             if beside(_side_file(path)):
                 yield path
 
-    def parts(self, path: Path) -> Iterable[Path]:
-        """See `Format.parts`."""
+    def places(self, path: Path) -> Iterable[Path]:
+        """See `Format.places`."""
         if side := beside(_side_file(path)):
             yield side
 

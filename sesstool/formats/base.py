@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -14,7 +14,7 @@ from sesstool.formats.payloads import Payload, of_results
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.heal import Kind
 from sesstool.records.recover import Record
-from sesstool.records.source import SEALED, Source
+from sesstool.records.source import Source
 
 
 class Place(NamedTuple):
@@ -224,9 +224,10 @@ class Format(ABC):
     `strict_path` says that a resume sends the way from the last record to the root, with nothing
     that hangs beside it, and stops where a parent is missing; results then hang from each other,
     not each from its own call. `keep_key` is the member in which a compaction names the first
-    record that it keeps. `fields` tells what is not plain text, by the keys on the way to it with
-    dots between them (indexes of lists left out); `.**` at the end stands for all below. `beyond`
-    are places known to hold texts of sessions where `parts` and `traces` do not reach.
+    record that it keeps, `time_key` that which tells when a record was written.
+    `fields` tells what is not plain text, by the keys on the way to it with dots between them
+    (indexes of lists left out); `.**` at the end stands for all below. `beyond` are places known to
+    hold texts of sessions where `parts` and `traces` do not reach.
     """
 
     name = ""
@@ -243,6 +244,7 @@ class Format(ABC):
     parent_key = ""
     strict_path = False
     keep_key = ""
+    time_key = ""
     fields: Mapping[str, Field] = {}
     beyond: tuple[str, ...] = ()
     pairing: Literal["direct", "next", "turn", "order"] = "order"
@@ -341,6 +343,10 @@ class Format(ABC):
         """
         return ()
 
+    def folders(self) -> Iterable[Path]:
+        """Where the agent keeps the sessions of this user, each with all below it."""
+        return ()
+
     def dependents(self, path: Path) -> Iterable[Dependent]:
         """Files that refer to byte offsets of this one."""
         return ()
@@ -367,9 +373,23 @@ class Format(ABC):
         """The agent's shared files that may hold some of this session beside its own files."""
         return ()
 
-    def parts(self, path: Path) -> Iterable[Path]:
-        """The other files that belong to this session alone: subagents, outputs, metadata."""
+    def places(self, path: Path) -> Iterable[Path]:
+        """The `parts` of a session, and the `links` among them.
+
+        Raises InputError where something cannot be looked at.
+        """
         return ()
+
+    def parts(self, path: Path) -> Iterable[Path]:
+        """The other files that belong to this session alone: subagents, outputs, metadata.
+
+        Raises as `places`.
+        """
+        return (part for part in self.places(path) if not part.is_symlink())
+
+    def links(self, path: Path) -> Iterable[Path]:
+        """The links among its parts: what one leads to may be somebody else's. Raises likewise."""
+        return (part for part in self.places(path) if part.is_symlink())
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """The agent's own command that resumes the session, or ""."""
@@ -386,19 +406,6 @@ class Format(ABC):
     def empty_is_sound(self, path: Path) -> bool:
         """Whether the agent itself leaves files of this name empty."""
         return False
-
-
-def beside(path: Path) -> Path | None:
-    """A file that belongs to a session, or its encrypted twin; None where neither is there."""
-    twin = path.with_name(path.name + SEALED)
-    return next((one for one in (path, twin) if one.is_file()), None)
-
-
-def present(home: Path, names: Mapping[str, str]) -> Iterator[SideFile]:
-    """Those of an agent's files, with what each holds, that are there."""
-    for name, what in names.items():
-        if (home / name).exists():
-            yield SideFile(home / name, what)
 
 
 def fields_of(frozen: str, opaque: str, *holders: str) -> dict[str, Field]:
@@ -431,15 +438,3 @@ def mapping(value: Any) -> dict[str, Any]:
 def blocks(value: Any) -> list[Any]:
     """The value where it is a list, else an empty one."""
     return value if type(value) is list else []
-
-
-def has_word(value: str, words: Sequence[str]) -> bool:
-    """Whether one of some lower-case words stands in a text in any case.
-
-    A regular expression that ignores case takes twenty times as long.
-    """
-    lower = value.lower()
-    for word in words:  # noqa: SIM110 - half the cost of any() where texts are many
-        if word in lower:
-            return True
-    return False

@@ -27,15 +27,13 @@ from sesstool.formats.base import (
     SideFile,
     Trace,
     Tracker,
-    beside,
     blocks,
     fields_of,
     mapping,
-    present,
     share,
     text,
 )
-from sesstool.formats.claude_home import BEYOND, files, session_files, session_traces
+from sesstool.formats.claude_home import BEYOND, session_files, session_traces
 from sesstool.formats.claude_records import COPIED, FROZEN, META_TYPES, OPAQUE, twins_of
 from sesstool.formats.events import (
     Checkpoint,
@@ -47,6 +45,7 @@ from sesstool.formats.events import (
     Unknown,
 )
 from sesstool.formats.payloads import Payload, of_results
+from sesstool.formats.side_files import below, beside, home_of, present
 from sesstool.formats.wording import answer_text, is_blank
 from sesstool.records.jsonspan import dumps
 from sesstool.records.live import process_alive, processes
@@ -72,6 +71,7 @@ class ClaudeCode(Format):
     )
     name = "claude-code"
     title = "Claude Code"
+    time_key = "timestamp"
     beyond = BEYOND
     schema = "claude-code"
     provider = "anthropic"
@@ -214,13 +214,7 @@ class ClaudeCode(Format):
 
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""
-        configured = os.environ.get("CLAUDE_CONFIG_DIR")
-        for folder in path.absolute().parents:
-            if folder.name == "projects" and (
-                folder.parent.name == ".claude" or str(folder.parent) == configured
-            ):
-                return folder.parent
-        return None
+        return home_of(path, ".claude", _home(), ("projects",))
 
     def writer(self, path: Path) -> str | None:
         """See `Format.writer`: the agent registers each running process with its session.
@@ -255,8 +249,11 @@ class ClaudeCode(Format):
 
     def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`."""
-        home = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
-        return home.glob(f"projects/*/{escape(prefix)}*.jsonl{ending}")
+        return _home().glob(f"projects/*/{escape(prefix)}*.jsonl{ending}")
+
+    def folders(self) -> Iterable[Path]:
+        """See `Format.folders`."""
+        return [_home() / "projects"]
 
     def drawn(self, path: Path) -> Iterable[SideFile]:
         """See `Format.drawn`."""
@@ -301,13 +298,12 @@ class ClaudeCode(Format):
         if home is not None and name:
             yield from session_traces(home, name)
 
-    def parts(self, path: Path) -> Iterable[Path]:
-        """See `Format.parts`."""
-        yield from files(path.with_suffix(""))
+    def places(self, path: Path) -> Iterable[Path]:
+        """See `Format.places`."""
+        yield from below(path.parent, path.stem)
         home, name = self.home(path), self.session_id(path)
-        index = path.parent / "sessions-index.json"
-        if home is not None and index.is_file():
-            yield index
+        if home is not None:
+            yield from below(path.parent, "sessions-index.json")
         if home is not None and name:
             yield from session_files(home, name)
 
@@ -325,6 +321,10 @@ class ClaudeCode(Format):
         2.0 makes the file before it has anything to write, for sessions and subagents alike.
         """
         return path.name.startswith("agent-") or bool(_UUID_NAME.fullmatch(path.name))
+
+
+def _home() -> Path:
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
 
 
 def _like_home(path: Path) -> Path | None:

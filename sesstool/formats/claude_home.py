@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sesstool.formats.base import Trace
-from sesstool.records.folder import beginning
-from sesstool.records.write import is_leftover
+from sesstool.formats.side_files import below, starting
 
 # Named by the session's id: folders, and files with their ending.
 _FOLDERS = ("file-history", "image-cache", "session-env", "tasks", "uploads")
@@ -24,20 +23,14 @@ BEYOND = (
 
 
 def session_files(home: Path, name: str) -> Iterator[Path]:
-    """The files in the agent's home that belong to one session alone."""
+    """The files in the agent's home that belong to one session alone, and links among them."""
     for folder in _FOLDERS:
-        yield from files(home / folder / name)
+        yield from below(home, folder, name)
     for folder, ending in _FILES:
-        if (path := home / folder / (name + ending)).is_file():
+        yield from below(home, *folder.split("/"), name + ending)
+    for path in starting(home, "todos", name):
+        if ".json" in path.name or path.name == "todos":
             yield path
-    for path in beginning(home / "todos", name):
-        if ".json" in path.name:
-            yield path
-
-
-def files(folder: Path) -> list[Path]:
-    """The files below a folder, without those that a killed run left there."""
-    return sorted(p for p in folder.rglob("*") if p.is_file() and not is_leftover(p))
 
 
 def session_traces(home: Path, name: str) -> Iterator[Trace]:

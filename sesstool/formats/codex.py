@@ -27,7 +27,6 @@ from sesstool.formats.base import (
     blocks,
     fields_of,
     mapping,
-    present,
     share,
     text,
 )
@@ -52,7 +51,7 @@ from sesstool.formats.responses_items import (
     item_events,
     item_payloads,
 )
-from sesstool.records.folder import beginning
+from sesstool.formats.side_files import home_of, present, starting
 from sesstool.records.jsonspan import dumps, join
 from sesstool.records.live import lock_is_held
 
@@ -70,6 +69,7 @@ _ENVELOPE_TYPES = frozenset(
     ]
 )
 _ERASE = "with Codex closed, delete {0}, {0}-wal and {0}-shm: it makes them anew"
+_FOLDERS = ("sessions", "archived_sessions")
 _HISTORY = ("session_id", "conversation_id")  # the newer and the older name
 # What the databases hold, and what is lost with one that Codex makes anew from the rollouts.
 _DATABASES = {
@@ -114,6 +114,7 @@ class Codex(Format):
     )
     name = "codex"
     title = "Codex"
+    time_key = "timestamp"
     beyond = _BEYOND
     schema = "codex"
     provider = "openai-responses"
@@ -226,13 +227,7 @@ class Codex(Format):
 
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""
-        configured = os.environ.get("CODEX_HOME")
-        for folder in path.absolute().parents:
-            if folder.name in ("sessions", "archived_sessions") and (
-                folder.parent.name == ".codex" or str(folder.parent) == configured
-            ):
-                return folder.parent
-        return None
+        return home_of(path, ".codex", _home(), _FOLDERS)
 
     def writer(self, path: Path) -> str | None:
         """See `Format.writer`: a running Codex holds a lock named by the thread."""
@@ -252,9 +247,12 @@ class Codex(Format):
 
     def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`."""
-        home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
         name = f"*{escape(prefix)}*" if prefix else "*"  # "**" is no name
-        return home.glob(f"*sessions/**/rollout-{name}.jsonl*{ending}")
+        return _home().glob(f"*sessions/**/rollout-{name}.jsonl*{ending}")
+
+    def folders(self) -> Iterable[Path]:
+        """See `Format.folders`."""
+        return [_home() / name for name in _FOLDERS]
 
     def dependents(self, path: Path) -> Iterable[Dependent]:
         """See `Format.dependents`: a paginated fork names a byte offset of its parent."""
@@ -291,16 +289,19 @@ class Codex(Format):
             what, lost = next(known, ("what names the thread", ""))
             yield Trace(database, "rows", names, what, lost=lost, program="codex")
 
-    def parts(self, path: Path) -> Iterable[Path]:
-        """See `Format.parts`."""
+    def places(self, path: Path) -> Iterable[Path]:
+        """See `Format.places`."""
         home, thread = self.home(path), self.session_id(path)
         if home is not None and thread:
-            named = beginning(home / "shell_snapshots", thread)
-            yield from (path for path in named if path.is_file())
+            yield from starting(home, "shell_snapshots", thread)
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""
         return f"codex resume {session_id}" if session_id else ""
+
+
+def _home() -> Path:
+    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
 
 
 def _told(event: dict[str, Any], pointer: str) -> Iterator[Payload]:

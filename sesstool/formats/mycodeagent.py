@@ -79,6 +79,7 @@ class MyCodeAgent(Format):
     fields = fields_of(_FROZEN, "")
     name = "mycodeagent"
     title = "MyCodeAgent"
+    time_key = "timestamp"
     schema = "mycodeagent"
     told = ("event_id", "event_type", "run_id", "step")
     provider = "openai-chat"

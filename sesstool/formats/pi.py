@@ -78,6 +78,7 @@ class Pi(Format):
     fields = fields_of(_FROZEN, _OPAQUE)
     name = "pi"
     title = "pi"
+    time_key = "timestamp"
     schema = "pi"
     linked = True
     id_key = "id"
@@ -218,10 +219,14 @@ class Pi(Format):
 
     def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`."""
-        home, name = Path.home(), escape(prefix)
-        agent = Path(os.environ.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent")
-        yield from agent.glob(f"sessions/*/*_{name}*.jsonl{ending}")
-        yield from (home / ".openclaw").glob(f"agents/*/sessions/{name}*.jsonl{ending}")
+        (sessions, agents), name = self.folders(), escape(prefix)
+        yield from sessions.glob(f"*/*_{name}*.jsonl{ending}")
+        yield from agents.glob(f"*/sessions/{name}*.jsonl{ending}")
+
+    def folders(self) -> Iterable[Path]:
+        """See `Format.folders`."""
+        agent = Path(os.environ.get("PI_CODING_AGENT_DIR") or Path.home() / ".pi" / "agent")
+        return agent / "sessions", Path.home() / ".openclaw" / "agents"
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""

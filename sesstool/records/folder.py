@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -44,6 +44,21 @@ def names(folder: Path) -> list[str]:
         return sorted(os.listdir(folder))  # noqa: PTH208 - 10,000 paths take ten times as long
     except OSError:
         return []
+
+
+def each_below(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
+    """What has a name with one of the endings below a folder, and the folders that hide it.
+
+    Those are the ones that cannot be listed. Links are not followed.
+    """
+    failed: list[OSError] = []
+    for above, folders, files in os.walk(folder, onerror=failed.append):
+        for name in (*folders, *files):
+            if name.endswith(endings):
+                yield Path(above, name)
+    for error in failed:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            yield Path(error.filename)
 
 
 def beginning(folder: Path, prefix: str) -> list[Path]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, Protocol
 
 from sesstool.errors import WriteError
+from sesstool.retention.matching import Also, match
 from sesstool.retention.matching import Facts as Matched
-from sesstool.retention.matching import match, one_matches
 from sesstool.retention.policy import ACTIONS, FOREVER, Cap, Hold, Match, Policy, Rule
 
 REDACT = "redact-payload"
@@ -30,8 +30,8 @@ class Holdable(Matched, Protocol):
     """What must be known to tell whether a session is held."""
 
     @property
-    def paths(self) -> tuple[str, ...]:
-        """All its files, as `path`."""
+    def also(self) -> Also:
+        """What keeps it as well."""
 
 
 class Facts(Holdable, Protocol):
@@ -68,8 +68,8 @@ class Facts(Holdable, Protocol):
     def trouble(self) -> tuple[str, str]:
         """Why it must stay as it is: "live", "damaged", "unreadable" or "", and in words.
 
-        This reads its files, so it is asked only of those that are due. Tags and models may be
-        more afterwards.
+        This reads its files, so it is asked only of those that are due. More of the rest may be
+        known afterwards, and its time be later, or none.
         """
         ...
 
@@ -122,18 +122,22 @@ def decide(
     whatever their age, unless a hold, a retention or a writer forbids it.
     """
     holds = (*policy.holds, *holds)
-    cases = _cases(sessions, policy, now)
-    newest = _newest(cases, policy)
-    decisions = [
-        _erased(case, policy, holds, now)
-        if case.facts.path in erase
-        else _decided(case, policy, holds, now, newest)
-        for case in cases
-    ]
-    for cap in policy.caps:
-        _cap(cap, cases, decisions, policy, holds, now, newest)
-    keep_bases(sessions, decisions)
-    return decisions
+    while True:
+        times = [facts.recorded for facts in sessions]
+        cases = _cases(sessions, policy, now)
+        newest = _newest(cases, policy)
+        decisions = [
+            _erased(case, policy, holds, now)
+            if case.facts.path in erase
+            else _decided(case, policy, holds, now, newest)
+            for case in cases
+        ]
+        for cap in policy.caps:
+            _cap(cap, cases, decisions, policy, holds, now, newest)
+        keep_bases(sessions, decisions)
+        # What was read may be younger than it looked, and all of its family with it.
+        if times == [facts.recorded for facts in sessions]:
+            return decisions
 
 
 def keep_bases(sessions: Sequence[Facts], decisions: list[Decision]) -> None:
@@ -192,17 +196,17 @@ def check_limit(decisions: Sequence[Decision], policy: Policy, most: int | None 
 
 def held(facts: Holdable, holds: Iterable[Hold], now: datetime) -> Hold | None:
     """The hold that a session is under, if it is."""
+    also = facts.also
     for hold in holds:
         began = hold.since is None or hold.since <= now
-        if began and (hold.until is None or now < hold.until) and _keeps(hold.match, facts):
+        if began and (hold.until is None or now < hold.until) and _keeps(hold.match, facts, also):
             return hold
     return None
 
 
-def _keeps(wanted: Match, facts: Holdable) -> bool:
+def _keeps(wanted: Match, facts: Holdable, also: Also) -> bool:
     """Whether what keeps is for a session: in doubt it is, and one of its files is enough."""
-    any_file = one_matches(wanted.path, facts.paths, doubt=True)
-    return any_file and match(replace(wanted, path=()), facts, doubt=True)
+    return match(wanted, facts, doubt=True, also=also)
 
 
 def days(span: timedelta) -> str:
@@ -238,6 +242,8 @@ def _active(facts: Facts, policy: Policy, now: datetime) -> tuple[datetime | Non
     """When a session's age begins; else None, and why that is not known."""
     if facts.recorded is None:
         return None, facts.blind
+    if facts.modified == _OLDEST:
+        return None, "its file has a time that cannot be"
     latest = max(facts.recorded, facts.modified)
     if latest - now > policy.defaults.clock_tolerance:
         return None, f"its time is yet to come ({latest:%Y-%m-%d})"
@@ -331,7 +337,7 @@ def _held(case: _Case, holds: tuple[Hold, ...], now: datetime) -> Decision | Non
 
 def _protected(case: _Case, policy: Policy) -> Decision | None:
     """Why a session may not be touched now, by `protect`; a live one never may."""
-    if "pinned" in policy.protect.never and "pinned" in case.facts.tags:
+    if "pinned" in policy.protect.never and "pinned" in case.facts.tags | case.facts.also.tags:
         return case.keep("pinned")
     kind, words = case.facts.trouble()
     return case.keep(words) if kind == "live" or kind in policy.protect.never else None
@@ -339,10 +345,11 @@ def _protected(case: _Case, policy: Policy) -> Decision | None:
 
 def _retained(case: _Case, policy: Policy) -> Decision | None:
     """The longest retention that has not passed; one of unknown age is kept by any."""
+    also = case.facts.also
     periods = [
         (rule.retain_for, rule.name)
         for rule in policy.rules
-        if rule.retain_for is not None and _keeps(rule.match, case.facts)
+        if rule.retain_for is not None and _keeps(rule.match, case.facts, also)
     ]
     longest, name = max(periods, default=(timedelta(0), ""))
     if name and (case.age is None or case.age < longest):

@@ -21,6 +21,7 @@ from sesstool.errors import UsageError
 from sesstool.records.source import Fingerprint
 from sesstool.records.write import cannot_write, create, make_folder, sync_folder
 from sesstool.retention.manifest import decoded, encoded
+from sesstool.retention.matching import Also
 from sesstool.retention.shared import Cut
 
 _MANIFEST = "manifest.json"
@@ -101,6 +102,11 @@ class Entry:
     def paths(self) -> tuple[str, ...]:
         """Where its files were."""
         return tuple(str(item.path) for item in self.items)
+
+    @property
+    def also(self) -> Also:
+        """See `decide.Holdable`."""
+        return Also(paths=frozenset(self.paths))
 
     @property
     def size(self) -> int:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sesstool.errors import SesstoolError
 from sesstool.formats.base import Format
+from sesstool.formats.events import Meaning
 from sesstool.records.heal import decode_any
 from sesstool.records.lines import lines
 from sesstool.records.live import find_writer
 from sesstool.records.opening import open_source
 from sesstool.records.source import SEALED, bare_path
+from sesstool.retention.matching import Also
+from sesstool.retention.moments import UNREADABLE, moment
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
+_LATEST = datetime.max.replace(tzinfo=UTC)
+_OLDEST = datetime.min.replace(tzinfo=UTC)
 Contains = Callable[[Path], frozenset[str] | None]
 """The codes of the redaction rules that find something in a session, None where it is not known."""
 
@@ -52,10 +58,11 @@ class Piece(NamedTuple):
 class Group:
     """See `decide.Facts`. `pieces` begins with the session itself.
 
-    `agent` is the format's name, "" where it is not known; `untouched` says then why nothing is
-    ever done to it. `blind` says why no time is known. `links` are symbolic links among its files,
-    which stay. `records` counts those of the session, -1 where they were not counted. `place` is
-    where the session was, where only other files of it are left.
+    `agent` is the format's name, "" where it is not known. `untouched` says why nothing is ever
+    done to it. `blind` says why no time is known, which is so for good where it is `doubtful`.
+    `links` are symbolic links among its files, which stay. `records` counts those of the session,
+    -1 where they were not counted. `place` is where the session was, where only other files of it
+    are left. `joined` are transcripts that lie elsewhere than its parts do.
     """
 
     form: Format | None
@@ -71,6 +78,8 @@ class Group:
     family: str = ""
     base: str = ""
     links: tuple[Path, ...] = ()
+    joined: tuple[Path, ...] = ()
+    doubtful: bool = False
     asked: bool = True
     records: int = -1
     place: Path | None = None
@@ -78,6 +87,7 @@ class Group:
     codes: Contains | None = None
     _trouble: tuple[str, str] | None = field(default=None, repr=False)
     _codes: list[frozenset[str] | None] = field(default_factory=list, repr=False)
+    _also: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set), repr=False)
 
     @property
     def file(self) -> Path:
@@ -100,6 +110,13 @@ class Group:
         return tuple(str(piece.path) for piece in self.pieces)
 
     @property
+    def also(self) -> Also:
+        """See `decide.Holdable`."""
+        told = {name: frozenset(values - {""}) for name, values in self._also.items()}
+        projects = frozenset(map(_name_of, told.get("cwds", ())))
+        return Also(paths=frozenset(self.paths), projects=projects, **told)
+
+    @property
     def agent(self) -> str:
         """The name of the format."""
         return self.form.name if self.form else ""
@@ -107,7 +124,7 @@ class Group:
     @property
     def project(self) -> str:
         """The name of the folder that the agent worked in, else of that which holds the session."""
-        return os.path.basename(self.cwd.rstrip("/")) or self.file.parent.name  # noqa: PTH119 - any system's path
+        return _name_of(self.cwd) or self.file.parent.name
 
     @property
     def encrypted(self) -> bool:
@@ -121,8 +138,12 @@ class Group:
 
     @property
     def modified(self) -> datetime:
-        """The newest time of its files."""
-        return datetime.fromtimestamp(max(piece.mtime for piece in self.pieces) / 1e9, UTC)
+        """The newest time of its files, or the end of what a time can be."""
+        newest = max(piece.mtime for piece in self.pieces)
+        try:
+            return datetime.fromtimestamp(newest / 1e9, UTC)
+        except (ValueError, OverflowError, OSError):
+            return _LATEST if newest > 0 else _OLDEST
 
     @property
     def state(self) -> str:
@@ -133,18 +154,74 @@ class Group:
     def contains(self, code: str) -> bool | None:
         """Whether a redaction rule whose code begins so finds something; None: not known."""
         if not self._codes:
-            self._codes.append(self.codes(self.file) if self.codes else None)
-        codes = self._codes[0]
-        return None if codes is None else any(found.startswith(code) for found in codes)
+            files = (self.file, *self.joined)
+            self._codes += [self.codes(file) if self.codes else None for file in files]
+        known = [codes for codes in self._codes if codes is not None]
+        if any(found.startswith(code) for codes in known for found in codes):
+            return True
+        return False if len(known) == len(self._codes) else None
+
+    def doubt(self, why: str) -> None:
+        """Know no time for good."""
+        self.blind, self.recorded, self.doubtful = why, None, True
+
+    def tell(self, value: dict[str, Any], *, own: bool) -> Meaning:
+        """Take in what a record tells, of the session's own file or of another one."""
+        assert self.form is not None
+        meaning = self.form.meaning(value)
+        self._see_time(value.get(self.form.time_key), own=own)
+        if own:
+            self.session = self.session or meaning.session
+            self.cwd = self.cwd or meaning.cwd
+            self.models |= {meaning.model} - {""}
+        else:
+            self._also["models"].add(meaning.model)
+        self._also["cwds"].add(meaning.cwd)
+        if (tag := self.form.tag(value)) is not None:
+            if own:
+                self.tags = frozenset({tag} - {""})
+            else:
+                self._also["tags"].add(tag)
+        return meaning
+
+    def _see_time(self, told: object, *, own: bool) -> None:
+        if told is None:
+            return
+        time = moment(told)
+        if time is None:
+            self.doubt(UNREADABLE)
+        elif own:
+            self.created = min(self.created or time, time)
+        self._be_young(time)
+
+    def _be_young(self, time: datetime | None) -> None:
+        if time is not None and not self.doubtful:
+            self.recorded = max(self.recorded or time, time)
+
+    def merge(self, other: Group) -> None:
+        """Take in another group, which is a piece of this one: it is as young as the younger."""
+        known = {piece.path for piece in self.pieces}
+        self.pieces += tuple(piece for piece in other.pieces if piece.path not in known)
+        self.links += other.links
+        self.joined += (other.file, *other.joined)
+        for name, values in other._also.items():
+            self._also[name] |= values
+        self._also["sessions"].add(other.session)
+        self._also["tags"] |= other.tags
+        self._also["models"] |= other.models
+        self._be_young(other.recorded)
+        if other.doubtful:
+            self.doubt(other.blind)
+        self.untouched = self.untouched or other.untouched
 
     def has_more(self) -> bool:
-        """Whether files have come to the session since it was looked at."""
+        """Whether files have come to the session since it was looked at. Raises InputError."""
         if self.form is None:
             return False
         plain = self.plain
         shared = {side.path for side in self.form.drawn(plain) if side.path.parent == plain.parent}
         known = {piece.path for piece in self.pieces} | set(self.links) | shared
-        return not known.issuperset(self.form.parts(plain))
+        return not known.issuperset(self.form.places(plain))
 
     def trouble(self) -> tuple[str, str]:
         """See `decide.Facts.trouble`. Counts the records and takes in what they tell."""
@@ -182,7 +259,6 @@ class Group:
 
     def _read(self, path: Path) -> tuple[int, int]:
         """How many records a file has, or the number of the first line that is none."""
-        models: set[str] = set()
         count = 0
         with open_source(path, self.keys) as source:
             for number, _, line, _ in lines(source):
@@ -196,8 +272,10 @@ class Group:
                     return count, number
                 count += 1
                 if self.form is not None:
-                    models.add(self.form.meaning(value).model)
-                    if path == self.file and (tag := self.form.tag(value)) is not None:
-                        self.tags = frozenset({tag} - {""})
-        self.models |= models - {""}
+                    self.tell(value, own=path == self.file)
         return count, 0
+
+
+def _name_of(folder: str) -> str:
+    """The name of a project that lies in a folder."""
+    return os.path.basename(folder.rstrip("/"))  # noqa: PTH119 - any system's path

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import translate
 from functools import cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sesstool.retention.policy import Match
 
@@ -58,20 +58,34 @@ class Facts(Protocol):
         """Whether there is a finding whose code begins so, None where that cannot be known."""
 
 
-def match(match: Match, facts: Facts, *, doubt: bool = False) -> bool:
-    """Whether all keys that are given hold.
+class Also(NamedTuple):
+    """What is true of other files of a session, or of a part of it: it keeps, and never removes."""
+
+    paths: frozenset[str] = frozenset()
+    sessions: frozenset[str] = frozenset()
+    projects: frozenset[str] = frozenset()
+    cwds: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    models: frozenset[str] = frozenset()
+
+
+NOTHING = Also()
+
+
+def match(match: Match, facts: Facts, *, doubt: bool = False, also: Also = NOTHING) -> bool:
+    """Whether all keys that are given hold, each for the session itself or for `also`.
 
     `doubt` is what a key counts as whose fact is not known: False for what removes; a caller may
     say True for what keeps. A part is of the session, and changes nothing here.
     """
     return (
-        one_matches(match.path, [facts.path], doubt=doubt)
-        and one_matches(match.agent, [facts.agent], doubt=doubt)
-        and one_matches(match.session, [facts.session], doubt=doubt)
-        and one_matches(match.project, [facts.project], doubt=doubt)
-        and one_matches(match.cwd, [facts.cwd], doubt=doubt)
-        and one_matches(match.tags, facts.tags, doubt=False)  # none is no doubt
-        and one_matches(match.model, facts.models, doubt=doubt)
+        _one(match.path, [facts.path], also.paths, doubt=doubt)
+        and _one(match.agent, [facts.agent], (), doubt=doubt)
+        and _one(match.session, [facts.session], also.sessions, doubt=doubt)
+        and _one(match.project, [facts.project], also.projects, doubt=doubt)
+        and _one(match.cwd, [facts.cwd], also.cwds, doubt=doubt)
+        and _one(match.tags, facts.tags, also.tags, doubt=False)  # none is no doubt
+        and _one(match.model, facts.models, also.models, doubt=doubt)
         and (match.larger_than is None or facts.size > match.larger_than)
         and (match.encrypted is None or facts.encrypted == match.encrypted)
         # Last: it may have to read the session.
@@ -84,14 +98,14 @@ def _contains(codes: Iterable[str], facts: Facts, *, doubt: bool) -> bool:
     return any(doubt if one is None else one for one in found)
 
 
-def one_matches(globs: tuple[str, ...], values: Iterable[str], *, doubt: bool) -> bool:
+def _one(
+    globs: tuple[str, ...], values: Collection[str], also: Iterable[str], *, doubt: bool
+) -> bool:
     """Whether a glob matches a value that is known, or there is no glob."""
     if not globs:
         return True
-    known = [value for value in values if value]
-    if not known:
-        return doubt
-    return any(map(_pattern(globs).match, known))
+    known = [value for value in (*values, *also) if value]
+    return any(map(_pattern(globs).match, known)) or (doubt and not any(values))
 
 
 @cache

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from sesstool.formats.registry import Homes, detect, is_likely
 from sesstool.records.heal import decode_any
 from sesstool.records.lines import lines
 from sesstool.records.opening import open_source
-from sesstool.records.source import SEALED, Source, bare_path
+from sesstool.records.source import Source, bare_path, unreadable
 from sesstool.retention.groups import Contains, Group, Piece
 
 if TYPE_CHECKING:
@@ -89,8 +89,14 @@ def _look(path: Path, keys: Keys | None, homes: Homes) -> _Found | None:
     """What the ends of a file tell; None where there is no file."""
     try:
         now = path.lstat()
-    except OSError:
+        if stat.S_ISDIR(now.st_mode):  # one that cannot be listed, or no session for its name
+            os.scandir(path).close()
+            return None
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        why = f"unreadable: {unreadable('look at', path, error).message}"
+        return _Found(Group(None, (Piece(path, 0, 0, 0, 0),), untouched=why))
     piece = Piece.of(path, now)
     if path.is_symlink():
         return _Found(Group(None, (piece,), untouched=_LINK))
@@ -107,19 +113,18 @@ def _look(path: Path, keys: Keys | None, homes: Homes) -> _Found | None:
     form = _format(values, plain, at_home[0] if at_home else None)
     if form is None:
         return _Found(Group(None, (piece,), untouched=_NO_SESSION))
-    pieces, links = _pieces(form, plain, piece)
-    group = Group(form, pieces, form.session_id(plain), links=links, keys=keys)
+    group = Group(form, (piece,), form.session_id(plain), keys=keys)
+    _take_pieces(group)
     if blind:
         group.blind = blind
     root = at_home[1] if at_home else plain.parent
     found = _told(_Found(group, root), form, values, plain)
     # It is as young as the youngest of its subagents.
-    for piece in pieces[1:]:
+    for piece in group.pieces[1:]:
         if ".jsonl" in piece.path.suffixes:
             with suppress(AuthError, InputError):  # what cannot be read has its file's time
-                told = (_time(form.meaning(value).time) for value in _ends(piece.path, keys))
-                times = [time for time in (group.recorded, *told) if time is not None]
-                group.recorded = max(times, default=None)
+                for value in _ends(piece.path, keys):
+                    group.tell(value, own=False)
     return found
 
 
@@ -136,42 +141,40 @@ def _format(values: Sequence[dict[str, Any]], path: Path, at_home: Format | None
 def _told(found: _Found, form: Format, values: Sequence[dict[str, Any]], path: Path) -> _Found:
     """Take in what the records at both ends tell."""
     group = found.group
-    times: list[datetime] = []
-    models: set[str] = set()
     for value in values:
-        meaning = form.meaning(value)
-        if (time := _time(meaning.time)) is not None:
-            times.append(time)
-        group.session = group.session or meaning.session
-        group.cwd = group.cwd or meaning.cwd
-        found.first = found.first or meaning.id
+        told = group.tell(value, own=True)
+        found.first = found.first or told.id
         found.origin = found.origin or form.origin(value)
-        if meaning.model:
-            models.add(meaning.model)
-        if (tag := form.tag(value)) is not None:
-            group.tags = frozenset({tag} - {""})
     found.owner = form.owner(values, path)
     if found.owner in {form.meaning(value).session for value in values[-1:]}:
         group.session = form.session_id(path) or found.owner
     group.session = group.session or path.name.partition(".")[0]
-    group.models = frozenset(models)
-    if times:
-        group.created, group.recorded = min(times), max(times)
     return found
 
 
+def _take_pieces(group: Group) -> None:
+    """Find the files of a session; one of which they cannot all be found is never touched."""
+    assert group.form is not None
+    try:
+        group.pieces, group.links = _pieces(group.form, group.plain, group.pieces[0])
+    except InputError as error:
+        group.untouched = f"unreadable: {error.message}"
+
+
 def _pieces(form: Format, plain: Path, own: Piece) -> tuple[tuple[Piece, ...], tuple[Path, ...]]:
-    """The files of a session, its own first, and the links among them, which stay."""
+    """The files of a session, its own first, and the links among them. Raises InputError."""
     # An index that several sessions share lies beside them.
     shared = {side.path for side in form.drawn(plain) if side.path.parent == plain.parent}
     pieces, links = {own.path: own}, []
-    for part in form.parts(plain):
+    for part in form.places(plain):
         if part in shared or part in pieces:
             continue
         try:
             now = part.lstat()
-        except OSError:
+        except FileNotFoundError:
             continue  # gone a moment ago
+        except OSError as error:
+            raise unreadable("look at", part, error) from error
         if part.is_symlink():
             links.append(part)
         else:
@@ -202,20 +205,10 @@ def _join(found: dict[Path, _Found]) -> None:
             above = (owner.root, owner.owner)
             owner = owners.get(above) or owned.get(above) or owner
         if owner is not one and not owner.owner:
-            _merge(owner.group, one.group)
+            owner.group.merge(one.group)
             del found[key]
     _rest(found)
     _relate(found.values())
-
-
-def _merge(group: Group, other: Group) -> None:
-    """Take the files of another group into a group, which is as young as the younger of both."""
-    known = {piece.path for piece in group.pieces}
-    more = tuple(piece for piece in other.pieces if piece.path not in known)
-    group.pieces = (*group.pieces, *more)
-    group.links = (*group.links, *other.links)
-    times = [time for time in (group.recorded, other.recorded) if time is not None]
-    group.recorded = max(times, default=None)
 
 
 def _rest(found: dict[Path, _Found]) -> None:
@@ -233,11 +226,11 @@ def _rest(found: dict[Path, _Found]) -> None:
             group.untouched = found[place].group.untouched
             continue
         if (above := first.setdefault((one.root, one.owner), group)) is not group:
-            _merge(above, group)
+            above.merge(group)
             del found[key]
             continue
         group.place = place
-        group.pieces, group.links = _pieces(form, place, group.pieces[0])
+        _take_pieces(group)
 
 
 def _holders(
@@ -327,20 +320,3 @@ def _values(data: bytes) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(value, dict):
             yield value
-
-
-def _time(text: str) -> datetime | None:
-    """A recorded time in UTC; one without a zone is taken for it."""
-    try:
-        time = datetime.fromisoformat(text)
-        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def files_below(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
-    """All session files below a folder, links not followed."""
-    for above, _, names in os.walk(folder):
-        for name in names:
-            if name.endswith(endings) or name.endswith(SEALED):
-                yield Path(above, name)

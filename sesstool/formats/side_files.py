@@ -1,0 +1,102 @@
+"""Where an agent's files lie: its home folder, and what is in a folder of it, by no link."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from sesstool.formats.base import SideFile
+from sesstool.records.folder import beginning
+from sesstool.records.source import SEALED, unreadable
+from sesstool.records.write import is_leftover, real_path
+
+
+def home_of(path: Path, usual: str, configured: Path, folders: tuple[str, ...]) -> Path | None:
+    """The home that a path lies in, in one of its `folders`: one of the usual name, or the other.
+
+    The configured one may be reached, or divided, by links.
+    """
+    for folder in path.absolute().parents:
+        if folder.name in folders and (
+            folder.parent.name == usual or folder.parent == configured.absolute()
+        ):
+            return folder.parent
+    real = real_path(path.parent)
+    if any(real.is_relative_to(real_path(configured / name)) for name in folders):
+        return real_path(configured)
+    return None
+
+
+def below(top: Path, *names: str) -> Iterator[Path]:
+    """The files at, or below, a path from a folder; a link is named, and not followed.
+
+    What a killed run left is none of them. Raises InputError where something cannot be looked at.
+    """
+    place = top
+    for name in names:
+        place = place / name
+        if os.path.islink(place):  # noqa: PTH114 - Path.is_symlink may raise
+            yield place
+            return
+    try:
+        mode = place.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise unreadable("look at", place, error) from error
+    if stat.S_ISDIR(mode):
+        yield from sorted(_inside(place))
+    elif stat.S_ISREG(mode):
+        yield place
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    folders = [folder]
+    while folders:
+        here = folders.pop()
+        try:
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    path = here / entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(path)
+                    elif is_leftover(path):
+                        continue
+                    elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
+                        yield path
+        except FileNotFoundError:
+            continue  # gone a moment ago
+        except OSError as error:
+            raise unreadable("list", here, error) from error
+
+
+def starting(top: Path, name: str, prefix: str) -> Iterator[Path]:
+    """The files in a folder of another one whose names begin so; see `below`."""
+    folder = top / name
+    if os.path.islink(folder):  # noqa: PTH114 - Path.is_symlink may raise
+        yield folder
+        return
+    try:
+        os.scandir(folder).close()  # else what cannot be listed looks empty
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise unreadable("list", folder, error) from error
+    for path in beginning(folder, prefix):
+        if path.is_symlink() or path.is_file():
+            yield path
+
+
+def beside(path: Path) -> Path | None:
+    """A file that belongs to a session, or its encrypted twin; None where neither is there."""
+    twin = path.with_name(path.name + SEALED)
+    return next((one for one in (path, twin) if one.is_file()), None)
+
+
+def present(home: Path, names: Mapping[str, str]) -> Iterator[SideFile]:
+    """Those of an agent's files, with what each holds, that are there."""
+    for name, what in names.items():
+        if (home / name).exists():
+            yield SideFile(home / name, what)
