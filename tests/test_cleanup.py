@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -9,6 +10,7 @@ import random
 import resource
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -227,6 +229,107 @@ def test_a_full_text_index_with_its_text_elsewhere_is_made_anew(codex, tmp_path)
         assert database.execute("SELECT rowid FROM found WHERE found MATCH 'saffron'").fetchall()
 
 
+def database_of(codex, script):
+    path = codex / "memories_1.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.executescript(script)
+    return path
+
+
+def rows_of(path, *tables):
+    with closing(sqlite3.connect(path)) as database:
+        return [database.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables]  # noqa: S608
+
+
+NOTES = f"""
+CREATE TABLE notes (n INTEGER PRIMARY KEY, thread_id TEXT, body TEXT);
+CREATE TABLE totals (name TEXT, many INT);
+INSERT INTO totals VALUES ('notes', 2);
+INSERT INTO notes VALUES (1, '{THREAD}', '{GONE}'), (2, '{OTHER}', '{KEPT}');
+"""  # noqa: S608 - made up here
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "DELETE FROM notes WHERE n > OLD.n",
+        "UPDATE totals SET many = many - 1",
+        "INSERT INTO totals VALUES (OLD.body, 1)",
+        "SELECT RAISE(ABORT, 'no')",
+        "SELECT RAISE(IGNORE)",
+    ],
+)
+def test_no_trigger_of_the_database_takes_anything_along(codex, tmp_path, deed):
+    """It fires for the agent, and not for what is taken out; it is there afterwards as before."""
+    trigger = f'CREATE TRIGGER "a ""deed" BEFORE DELETE ON notes BEGIN {deed}; END'
+    path = database_of(codex, f"{NOTES}{trigger};")
+    assert cleanup.clean(residue(codex, path.name), tmp_path) == 1
+    assert rows_of(path, "notes", "totals") == [[(2, OTHER, KEPT)], [("notes", 2)]]
+    with closing(sqlite3.connect(path)) as database:
+        sql = "SELECT sql FROM sqlite_master WHERE type = 'trigger'"
+        assert database.execute(sql).fetchall() == [(trigger,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM notes WHERE n = 2",
+        "UPDATE notes SET body = upper(body)",
+        "INSERT INTO notes VALUES (3, 'x', 'y')",
+        "UPDATE found SET body = 'y'",
+        "DELETE FROM words_of",
+        "DROP TABLE totals",
+        "ALTER TABLE totals ADD COLUMN x",
+    ],
+)
+def test_where_rows_of_others_would_change_nothing_does(codex, tmp_path, monkeypatch, change):
+    """Whatever changed them: each table is compared with what it held, full-text ones too."""
+    path = database_of(
+        codex,
+        f"{NOTES} CREATE VIRTUAL TABLE found USING fts5(body); INSERT INTO found VALUES ('z');"  # noqa: S608
+        "CREATE VIRTUAL TABLE words USING fts5(x);"
+        "CREATE TABLE words_of (w); INSERT INTO words_of VALUES (x'ff'), (NULL);",
+    )
+    before, delete = look(codex), rows._delete
+
+    def worse(database, *given):
+        gone = delete(database, *given)
+        database.execute(change)
+        return gone
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rows, "_delete", worse)
+        with pytest.raises(WriteError, match="rows of others would change; its rows are as") as no:
+            cleanup.clean(residue(codex, path.name), tmp_path)
+    assert "delete the session with the agent itself" in no.value.hint
+    assert look(codex) == before
+    assert cleanup.clean(residue(codex, path.name), tmp_path) == 1
+
+
+def test_an_index_that_keeps_no_text_is_refused(codex, tmp_path):
+    """Of its words nobody can tell which were the session's, and they would stay."""
+    path = database_of(
+        codex,
+        f"{NOTES} CREATE VIRTUAL TABLE found USING fts5(body, content='');"  # noqa: S608
+        "INSERT INTO found(rowid, body) SELECT n, body FROM notes;",
+    )
+    before = look(codex)
+    with pytest.raises(WriteError, match="nobody can tell which words of an index are its"):
+        cleanup.clean(residue(codex, path.name), tmp_path)
+    assert look(codex) == before
+
+
+def test_a_table_called_like_a_part_of_an_index_is_looked_at(codex, tmp_path):
+    """Only those that the index has made itself are not."""
+    path = database_of(
+        codex,
+        "CREATE VIRTUAL TABLE words USING fts5(x); CREATE TABLE words_said (thread_id, body);"  # noqa: S608
+        f"INSERT INTO words_said VALUES ('{THREAD}', '{GONE}');",
+    )
+    assert cleanup.clean(residue(codex, path.name), tmp_path) == 1
+    assert leftovers(codex, [GONE]) == []
+
+
 def test_several_sessions_go_at_once(codex, tmp_path):
     """Each file is written once, and the log has one line of it."""
     make(codex / "state_5.sqlite", "bare")
@@ -380,6 +483,49 @@ def test_a_damaged_database_does_not_get_what_waits_in_its_log(codex, tmp_path):
     with pytest.raises(InputError, match="damaged"):
         cleanup.clean(residue(codex), tmp_path)
     assert look(codex) == before
+
+
+def no_file(path, kind):
+    """Something in the place of a file that nobody can read to its end."""
+    for one in path.parent.glob(f"{path.name}*"):
+        one.unlink()
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as made, contextlib.chdir(path.parent):
+            made.bind(path.name)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "socket", "device", "folder"])
+@pytest.mark.parametrize("name", ["history.jsonl", "state_5.sqlite"])
+def test_what_is_no_file_is_told_of_and_not_waited_for(codex, tmp_path, name, kind):
+    prompts(codex / "history.jsonl")
+    make(codex / "state_5.sqlite")
+    known = residue(codex, name)
+    no_file(codex / name, kind)
+    assert (
+        f"cannot {'open' if 'l' in name[-1] else 'read'} {codex / name}: "
+        in residue(codex, name).fault
+    )
+    for whole in (False, True):
+        with pytest.raises((InputError, WriteError), match=r"^cannot "):
+            cleanup.clean(known, tmp_path, whole=whole)
+    assert os.path.lexists(codex / name)
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+def test_a_log_that_is_no_file_is_told_of_and_not_waited_for(codex, tmp_path, end):
+    path = make(codex / "state_5.sqlite")
+    known, before = residue(codex), path.read_bytes()
+    os.mkfifo(f"{path}{end}")
+    assert "no regular file" in residue(codex).fault
+    with pytest.raises((InputError, WriteError), match="no regular file"):
+        cleanup.clean(known, tmp_path)
+    assert path.read_bytes() == before
 
 
 def test_any_bytes_raise_no_other_error_and_a_failure_changes_nothing(codex, tmp_path):

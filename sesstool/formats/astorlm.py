@@ -37,7 +37,7 @@ from sesstool.formats.events import Meaning, Message, Thinking, ToolResult
 from sesstool.formats.side_files import beside
 from sesstool.records.heal import Kind
 from sesstool.records.jsonspan import dumps
-from sesstool.records.source import Source
+from sesstool.records.source import Source, open_file
 
 # What the messages of others have beside id, role and content.
 _FOREIGN = frozenset(
@@ -164,7 +164,7 @@ def _side_file(path: Path) -> Path:
 def _side(path: Path) -> Any:
     """What the side file of a session says, None where it is missing or no JSON."""
     try:
-        with _side_file(path).open("rb") as file:
+        with open_file(_side_file(path)) as file:
             return json.loads(file.read(_SIDE_LIMIT))
     except (OSError, ValueError, RecursionError):
         return None

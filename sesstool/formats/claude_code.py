@@ -50,7 +50,7 @@ from sesstool.formats.wording import answer_text, is_blank
 from sesstool.records.jsonspan import dumps
 from sesstool.records.live import process_alive, processes
 from sesstool.records.recover import Record
-from sesstool.records.source import Source
+from sesstool.records.source import Source, read_file
 
 CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
 _TALK = frozenset({"user", "assistant"})
@@ -227,7 +227,7 @@ class ClaudeCode(Format):
         registered = set()
         for entry in home.glob("sessions/*.json"):
             try:
-                row = mapping(json.loads(entry.read_bytes()))
+                row = mapping(json.loads(read_file(entry)))
             except (OSError, ValueError):
                 continue
             pid, started = row.get("pid"), row.get("procStart")
@@ -269,7 +269,7 @@ class ClaudeCode(Format):
         """See `Format.indexed`."""
         index = path.parent / "sessions-index.json"
         try:
-            rows = blocks(mapping(json.loads(index.read_bytes())).get("entries"))
+            rows = blocks(mapping(json.loads(read_file(index))).get("entries"))
         except (OSError, ValueError, RecursionError):
             return
         for number, row in enumerate(rows):

@@ -13,6 +13,7 @@ from sesstool.formats.base import mapping
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.folder import while_unchanged
 from sesstool.records.jsonspan import locate
+from sesstool.records.source import open_file
 
 _POINTER = "/payload/history_base/end_byte_offset"
 
@@ -69,7 +70,7 @@ def _forks(folder: Path) -> tuple[list[Path], dict[str, list[Child]]]:
 def _fork(path: Path) -> tuple[str, Child | None]:
     """The thread that a rollout refers to, and where; "" and None where it does not."""
     try:
-        with path.open("rb") as handle:
+        with open_file(path) as handle:
             head = handle.readline()
         value = mapping(orjson.loads(head))
     except (OSError, ValueError):

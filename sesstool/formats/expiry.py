@@ -17,6 +17,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sesstool.records.source import read_file
+
 _START = "whenever it starts"
 _CLAUDE_DAYS = 30
 _CLAUDE_SWEEPS = (
@@ -354,7 +356,7 @@ def _json(file: Path) -> dict[str, Any]:
 def _text(file: Path) -> str:
     """What a file holds, "" where there is none. Raises _Unknown."""
     try:
-        return file.read_text("utf-8-sig")
+        return read_file(file).decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except OSError as error:

@@ -45,6 +45,7 @@ from sesstool.formats.pi_tracker import PiTracker, is_old
 from sesstool.formats.wording import answer_text, is_blank, is_placeholder
 from sesstool.records.jsonspan import dumps
 from sesstool.records.live import process_alive
+from sesstool.records.source import read_file
 
 _META = frozenset(
     ["session", "model_change", "thinking_level_change", "custom", "label", "session_info"]
@@ -205,7 +206,7 @@ class Pi(Format):
     def writer(self, path: Path) -> str | None:
         """See `Format.writer`: OpenClaw writes its process into a lock beside the session."""
         try:
-            pid = mapping(json.loads(path.with_name(f"{path.name}.lock").read_bytes())).get("pid")
+            pid = mapping(json.loads(read_file(path.with_name(f"{path.name}.lock")))).get("pid")
         except (OSError, ValueError):
             return None
         if type(pid) is int and process_alive(pid):

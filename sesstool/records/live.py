@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sesstool.errors import InputError
+from sesstool.records.source import open_file
 
 try:
     import fcntl
@@ -175,13 +176,11 @@ def _free_of_writers(path: Path, kind: str = "F_RDLCK") -> bool | None:
     Linux grants a read lease exactly then, and so sees through containers and users. It grants
     one to write where nobody has it open even to read.
     """
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        _lease(descriptor, kind)
-    except OSError as error:
-        return False if error.errno == errno.EAGAIN else None
-    finally:
-        os.close(descriptor)  # gives the lease back
+    with open_file(path) as handle:  # closing it gives the lease back
+        try:
+            _lease(handle.fileno(), kind)
+        except OSError as error:
+            return False if error.errno == errno.EAGAIN else None
     return True
 
 
@@ -258,7 +257,7 @@ def _darwin_lock_is_held(path: Path) -> bool:
         return False
     wanted = struct.pack("qqihh", 0, 0, 0, fcntl.F_WRLCK, os.SEEK_SET)
     try:
-        with path.open("rb") as handle:
+        with open_file(path) as handle:
             found = fcntl.fcntl(handle, fcntl.F_GETLK, wanted)
     except OSError:
         return False

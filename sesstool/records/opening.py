@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +11,17 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from sesstool.errors import AuthError, InputError
+from sesstool.errors import AuthError
 from sesstool.records.packed import codec_of, compress, scratch, unpack
-from sesstool.records.source import SEALED, STANDARD_INPUT, Continued, FileSource, pread, unreadable
+from sesstool.records.source import (
+    SEALED,
+    STANDARD_INPUT,
+    Continued,
+    FileSource,
+    open_file,
+    pread,
+    unreadable,
+)
 
 if TYPE_CHECKING:
     from sesstool.encryption.age import Opened
@@ -61,16 +68,9 @@ def open_source(path: Path | str, keys: Keys | None = None) -> FileSource:
         return _piped(keys)
     path = Path(path)
     try:
-        # O_NONBLOCK: a named pipe must be refused, not waited for.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        handle = os.fdopen(descriptor, "rb")
-        opened = os.fstat(descriptor)
-        if not stat.S_ISREG(opened.st_mode):
-            handle.close()
-            raise InputError(
-                f"cannot read {path}: it is no regular file", hint="pipe its bytes in and give -"
-            )
-        head = os.pread(descriptor, _HEAD, 0)
+        handle = open_file(path)
+        opened = os.fstat(handle.fileno())
+        head = os.pread(handle.fileno(), _HEAD, 0)
     except OSError as error:
         raise unreadable("open", path, error) from error
     if is_sealed(head, path):

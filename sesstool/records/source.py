@@ -35,6 +35,7 @@ _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG), _PATH),
     **dict.fromkeys((errno.EACCES, errno.EPERM), _OWNER),
     errno.ENOSPC: ROOMIER,
+    errno.ESPIPE: "pipe its bytes in and give -",
 }
 
 
@@ -233,6 +234,31 @@ def bare_path(path: Path) -> Path:
     return path.with_suffix("") if path.suffix in (".gz", ".zst") else path
 
 
+def open_file(path: Path) -> IO[bytes]:
+    """Open a regular file to read it. Raises OSError, also for what would be waited for: a pipe."""
+    handle = open(path, "rb", opener=_at_once)  # noqa: SIM115 - the caller's
+    if not stat.S_ISREG(os.fstat(handle.fileno()).st_mode):
+        handle.close()
+        raise OSError(errno.ESPIPE, "it is no regular file")
+    return handle
+
+
+def read_file(path: Path) -> bytes:
+    """What a regular file holds. Raises OSError."""
+    with open_file(path) as handle:
+        return handle.read()
+
+
+def _at_once(path: str, flags: int) -> int:
+    try:
+        return os.open(path, flags | os.O_NONBLOCK)
+    except BlockingIOError:
+        # Somebody looks whether the file is in use: that takes a moment.
+        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - an opener is given text
+            raise
+        return os.open(path, flags)
+
+
 def fingerprint(path: Path) -> Fingerprint:
     """The fingerprint of the file at `path`, read whole. Raises InputError."""
     return prefixes(path, ())[0]
@@ -276,7 +302,7 @@ def prefixes(path: Path, sizes: Iterable[int]) -> tuple[Fingerprint, dict[int, s
     """
     seen = Prefixes(sizes)
     try:
-        with path.open("rb") as handle:
+        with open_file(path) as handle:
             for chunk in iter(lambda: handle.read(CHUNK), b""):
                 seen.update(chunk)
             now = os.fstat(handle.fileno())

@@ -23,7 +23,14 @@ from typing import NamedTuple
 from platformdirs import user_state_path
 
 from sesstool.errors import UndoError, WriteError
-from sesstool.records.source import CHUNK, FileSource, Fingerprint, Source, unreadable
+from sesstool.records.source import (
+    CHUNK,
+    FileSource,
+    Fingerprint,
+    Source,
+    open_file,
+    unreadable,
+)
 from sesstool.records.write import create, make_folder, private_folder, real_path, sync_folder
 
 _NAME = "entry.json"
@@ -311,7 +318,7 @@ def purge(state: Path, name: str | None = None) -> list[str]:
 def open_raw(path: Path) -> FileSource:
     """The bytes of a file as they are on disk, compressed or not. Raises InputError."""
     try:
-        return FileSource(str(path), path, path.open("rb", buffering=0), "")
+        return FileSource(str(path), path, open_file(path), "")
     except OSError as error:
         raise unreadable("open", path, error) from error
 

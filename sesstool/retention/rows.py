@@ -2,11 +2,13 @@
 
 No schema is assumed. A row is the session's own where its primary key, or a column that is named
 as the key of a session, is one of the session's names. A row that only refers to it by another
-column, as that of a fork to its parent, is another session's.
+column, as that of a fork to its parent, is another session's. The database's triggers are put aside
+meanwhile: they could take rows of others along. That none went is proven of what was made.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -15,15 +17,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sesstool.errors import InputError, LiveSessionError, WriteError
-from sesstool.records.source import unreadable
+from sesstool.records.source import open_file, read_file, unreadable
 
 _OWN = frozenset({"thread_id", "session_id", "conversation_id", "rollout_path"})
 _ANOTHER = re.compile("parent|fork", re.IGNORECASE)
 # A database with a write-ahead log is read in memory. Of a larger one only the file is.
 _MEMORY = 48 << 20
-_PASSES = 5
+# How the tables are called in which full-text and spatial indexes keep what is in them.
+_SHADOWS = (
+    *("data", "idx", "content", "docsize", "config"),  # FTS5
+    *("segments", "segdir", "stat"),  # FTS3 and FTS4
+    *("node", "rowid", "parent"),  # R-tree
+)
 _BROKEN = (sqlite3.Error, sqlite3.Warning, UnicodeError, OverflowError, ValueError)
 _CLOSE = "close the agent, and run it again"
+_BY_AGENT = "delete the session with the agent itself, and run it again"
 
 
 class Rows(NamedTuple):
@@ -44,6 +52,7 @@ def count(path: Path, names: Sequence[str]) -> Rows:
     InputError.
     """
     try:
+        _regular(path)
         with closing(sqlite3.connect(":memory:")) as memory:
             opened, note = _opened(path.resolve(), memory)  # the log lies beside the file itself
             with closing(opened):
@@ -69,11 +78,14 @@ def taken_out(path: Path, names: Sequence[str], made: Path) -> int:
             with closing(_for_writing(path)) as original:
                 mode = original.execute("PRAGMA journal_mode").fetchone()[0]
                 original.backup(work)
-            gone = _delete(work, names)
+            others = _others(work, names)
+            gone = _delete(work, names, path)
             work.execute("VACUUM INTO ?", (str(made),))
         draft.unlink()
         with closing(_for_writing(made)) as new:
             _check(new, path)
+            if _others(new, names) != others:
+                raise _refused(path, "rows of others would change")
             if mode == "wal":
                 new.execute("PRAGMA journal_mode = WAL")
     except (OSError, *_BROKEN) as error:
@@ -87,6 +99,7 @@ def settle(path: Path) -> None:
     A damaged one is not touched. Raises InputError, LiveSessionError and WriteError.
     """
     try:
+        _regular(path)
         with closing(sqlite3.connect(":memory:")) as memory:
             opened, _ = _opened(path, memory)
             with closing(opened):
@@ -98,6 +111,13 @@ def settle(path: Path) -> None:
         raise _failed(path, error) from error
 
 
+def _regular(path: Path) -> None:
+    """Raise OSError where SQLite would wait for a pipe."""
+    for one in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        if one == path or one.exists():
+            open_file(one).close()
+
+
 def _opened(path: Path, memory: sqlite3.Connection) -> tuple[sqlite3.Connection, str]:
     """The database for reading without a trace, and what is left out of it.
 
@@ -107,7 +127,7 @@ def _opened(path: Path, memory: sqlite3.Connection) -> tuple[sqlite3.Connection,
     waits = log.stat().st_size if log.exists() else 0
     small = path.stat().st_size + waits <= _MEMORY
     if waits and small and hasattr(memory, "deserialize"):
-        memory.deserialize(_merged(bytearray(path.read_bytes()), log.read_bytes()))
+        memory.deserialize(_merged(bytearray(read_file(path)), read_file(log)))
         return memory, ""
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     note = f"not counted is what waits in {log.name}" if waits else ""
@@ -163,7 +183,7 @@ def _counted(database: sqlite3.Connection, names: Sequence[str]) -> tuple[int, i
     return own, name
 
 
-def _delete(database: sqlite3.Connection, names: Sequence[str]) -> int:
+def _delete(database: sqlite3.Connection, names: Sequence[str], path: Path) -> int:
     """Delete the session's own rows; returns how many there were."""
     database.execute("PRAGMA journal_mode = DELETE")
     database.execute("PRAGMA secure_delete = ON")
@@ -172,14 +192,13 @@ def _delete(database: sqlite3.Connection, names: Sequence[str]) -> int:
     database.execute("BEGIN")
     gone, _ = _counted(database, names)
     dangling = _dangling(database)
-    for _ in range(_PASSES):
-        # A trigger may write a row of the session where one is deleted.
-        for table, mine, _ in _tables(database, names):
-            database.execute(f"DELETE FROM {table} WHERE {mine}", names)  # noqa: S608 - quoted
-        if not _counted(database, names)[0]:
-            break
-    else:
-        raise sqlite3.DatabaseError("a trigger writes its rows anew")
+    triggers = database.execute(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid"
+    ).fetchall()
+    for name, _ in triggers:
+        database.execute(f"DROP TRIGGER {_quoted(name)}")
+    for table, mine, _ in list(_tables(database, names)):
+        database.execute(f"DELETE FROM {table} WHERE {mine}", names)  # noqa: S608 - quoted
     if _dangling(database) > dangling:
         raise sqlite3.IntegrityError("rows that would stay depend on rows of the session")
     for table in map(_quoted, _virtual(database, "fts%")):
@@ -187,10 +206,39 @@ def _delete(database: sqlite3.Connection, names: Sequence[str]) -> int:
         sql = f"INSERT INTO {table}({table}) VALUES (?)"  # noqa: S608 - quoted
         try:
             database.execute(sql, ("rebuild",))
-        except sqlite3.OperationalError:  # an index that keeps no text is only tidied up
+        except sqlite3.OperationalError as error:  # an index that keeps no text
+            if gone:
+                raise _refused(path, "nobody can tell which words of an index are its") from error
             database.execute(sql, ("optimize",))
+    for _, sql in triggers:
+        database.execute(sql)
     database.execute("COMMIT")
     return gone
+
+
+def _others(database: sqlite3.Connection, names: Sequence[str]) -> dict[str, str]:
+    """A SHA-256 of the schema, and by table one of all rows in it that are not the session's."""
+    every = dict(
+        database.execute(
+            "SELECT type || ' ' || name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'"
+        )
+    )
+    indexes = {
+        _quoted(name)
+        for name in _virtual(database, "fts%")
+        if f"table {name}_content" not in every  # it is made anew from what stands elsewhere
+    }
+    found = {"": hashlib.sha256(repr(sorted(every.items())).encode(errors="replace")).hexdigest()}
+    tables = [one for one in _tables(database, names) if one[0] not in indexes]
+    database.text_factory = bytes  # also where it is no UTF-8
+    for table, mine, _ in tables:
+        rows = hashlib.sha256()
+        sql = f"SELECT * FROM {table} NOT INDEXED WHERE NOT ({mine})"  # noqa: S608 - quoted
+        for row in database.execute(sql, names):
+            rows.update(repr(row).encode())
+        found[table] = rows.hexdigest()
+    database.text_factory = str
+    return found
 
 
 def _dangling(database: sqlite3.Connection) -> int:
@@ -207,11 +255,11 @@ def _virtual(database: sqlite3.Connection, module: str = "%") -> list[str]:
 
 def _tables(database: sqlite3.Connection, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """The tables that can name a session: quoted name, what finds its own rows, and all of them."""
-    inside = tuple(f"{name}_" for name in _virtual(database))
+    inside = {f"{name}_{end}" for name in _virtual(database) for end in _SHADOWS}
     found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     marks = ", ".join(f"?{n}" for n in range(1, len(names) + 1))
     for (table,) in found:
-        if table.startswith(("sqlite_", *inside)):
+        if table.startswith("sqlite_") or table in inside:
             continue  # SQLite's own, or what a full-text index keeps its words in
         mine, named = [], []
         for _, column, _, _, _, key, hidden in database.execute(
@@ -237,6 +285,12 @@ def _damaged(path: Path, error: Exception | None) -> InputError:
     return InputError(
         f"cannot read {path}: the database is damaged or of a kind unknown here{why}",
         hint="start the agent, which may mend it, close it, and run it again",
+    )
+
+
+def _refused(path: Path, why: str) -> WriteError:
+    return WriteError(
+        f"cannot take rows out of {path}: {why}; its rows are as before", hint=_BY_AGENT
     )
 
 
