@@ -21,7 +21,7 @@ from sesstool.errors import UsageError
 from sesstool.records.source import Fingerprint
 from sesstool.records.write import cannot_write, create, make_folder, sync_folder
 from sesstool.retention.manifest import decoded, encoded
-from sesstool.retention.matching import Also
+from sesstool.retention.matching import NOTHING, Also
 from sesstool.retention.shared import Cut
 
 _MANIFEST = "manifest.json"
@@ -50,7 +50,7 @@ class Item(NamedTuple):
 class Entry:
     """A group that was taken away. It has the facts that a policy judges by; see `decide.Facts`.
 
-    `folders` are those of the session alone, each with its mode.
+    `folders` are those of the session alone, each with its mode; `also` is what its other files tell.
     `packed` is "", "gz" or "gz.age"; `files` the folder with the files. `records` is -1 where they
     were not counted; `until` None says that it never ends.
     """
@@ -78,6 +78,7 @@ class Entry:
     items: tuple[Item, ...]
     cuts: tuple[Cut, ...] = ()
     folders: tuple[tuple[Path, int], ...] = ()
+    also: Also = NOTHING
 
     untouched: ClassVar[str] = ""
     blind: ClassVar[str] = "no record tells a time"
@@ -102,11 +103,6 @@ class Entry:
     def paths(self) -> tuple[str, ...]:
         """Where its files were."""
         return tuple(str(item.path) for item in self.items)
-
-    @property
-    def also(self) -> Also:
-        """See `decide.Holdable`."""
-        return Also(paths=frozenset(self.paths))
 
     @property
     def size(self) -> int:

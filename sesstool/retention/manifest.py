@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sesstool.records.source import Fingerprint
+from sesstool.retention.matching import Also
 from sesstool.retention.shared import Cut
 
 VERSION = 1
@@ -36,6 +37,7 @@ def encoded(fields: dict[str, Any]) -> dict[str, Any]:
         "items": [[str(i.path), i.name, asdict(i.before), i.owner] for i in fields["items"]],
         "cuts": [[str(cut.path), *cut[1:]] for cut in fields["cuts"]],
         "folders": [[str(path), mode] for path, mode in fields["folders"]],
+        "also": {name: sorted(values) for name, values in fields["also"]._asdict().items()},
     }
 
 
@@ -62,6 +64,7 @@ def decoded(value: Any, folder: Path) -> dict[str, Any]:
         ],
         "cuts": tuple(_cut(*cut) for cut in value["cuts"]),
         "folders": tuple((_path(path), int(mode) & 0o7777) for path, mode in value["folders"]),
+        "also": Also(*(frozenset(map(_text, value["also"][name])) for name in Also._fields)),
     }
 
 

@@ -289,6 +289,7 @@ def _begun(state: Path, group: Group, order: Order, items: Sequence[Item], now: 
         tuple(items),
         tuple(shared.cuts(group.form, group.plain)) if group.form else (),
         tuple(places.folders_of(group)),
+        group.also,
     )
     begin(entry)
     return entry
