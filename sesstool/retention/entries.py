@@ -50,7 +50,8 @@ class Item(NamedTuple):
 class Entry:
     """A group that was taken away. It has the facts that a policy judges by; see `decide.Facts`.
 
-    `folders` are those of the session alone, each with its mode; `also` is what its other files tell.
+    `folders` are those of the session alone, each with its mode; `also` is what its other files
+    tell.
     `packed` is "", "gz" or "gz.age"; `files` the folder with the files. `records` is -1 where they
     were not counted; `until` None says that it never ends.
     """
