@@ -363,8 +363,8 @@ def prune(options: argparse.Namespace) -> None:
         os.environ.clear()
         os.environ.update(environment)
     print(
-        f"  {cost.cpu:.1f} s CPU ({ratio:.1f} times {other.cpu:.1f} s)"
-        f"{missed(cost.cpu, PRUNE_GOAL)}, {cost.memory:.0f} MB{missed(cost.memory, PRUNE_MEMORY)}"
+        f"  {cost.cpu:.1f} s CPU ({ratio:.1f} times {other.cpu:.1f} s), {cost.memory:.0f} MB;"
+        f" {missed(cost.cpu, PRUNE_GOAL)} s, {missed(cost.memory, PRUNE_MEMORY)} MB"
     )
 
 
