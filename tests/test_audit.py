@@ -165,15 +165,50 @@ def test_a_fault_of_the_head_shows_for_good(state, lines, fault):
     assert stat.S_IMODE(head.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("before", [0, 3, 4, 7, 11])
-def test_a_head_that_lags_behind_is_whole(state, lines, before):
-    """A crash came before it was on disk; the next line takes it along."""
-    digest = hashlib.sha256(lines[before - 1].rstrip(b"\n")).hexdigest() if before else "0" * 64
-    (state / "audit.head").write_bytes(f"{before:020d} {digest}\n".encode())
-    assert log.verify(state) == []
+def behind(state, lines, number):
+    """Have the head name an older line, 0 for none."""
+    digest = hashlib.sha256(lines[number - 1].rstrip(b"\n")).hexdigest() if number else "0" * 64
+    (state / "audit.head").write_bytes(f"{number:020d} {digest}\n".encode())
+
+
+@pytest.mark.parametrize(("there", "before"), [(1, 0), (4, 3), (7, 4), (12, 11)])
+def test_a_head_that_lags_behind_is_whole(state, lines, there, before):
+    """By what was added at once: a crash came before it was on disk; the next line takes it."""
+    put(state, *lines[:there])
+    behind(state, lines, before)
+    told = log.CHAIN.check(state)
+    assert (told.problems, told.ahead) == ([], True)
     log.append(state, change())
-    assert log.verify(state) == []
-    assert log.CHAIN.head(state).seq == 13
+    told = log.CHAIN.check(state)
+    assert (told.problems, told.ahead) == ([], False)
+    assert log.CHAIN.head(state).seq == there + 1
+
+
+@pytest.mark.parametrize(
+    ("there", "before", "added"), [(2, 0, 2), (5, 3, 2), (8, 4, 2), (12, 10, 2), (12, 0, 10)]
+)
+def test_a_head_that_lags_further_behind_is_a_problem(state, lines, there, before, added):
+    """No crash leaves that: somebody has put lines in, or the head back."""
+    put(state, *lines[:there])
+    behind(state, lines, before)
+    told = log.CHAIN.check(state)
+    assert told.ahead is False
+    assert f"audit.head names line {before}, and {added} were added since: " in told.problems[-1]
+
+
+def test_lines_that_are_added_while_it_is_verified_are_no_problem(state, lines, monkeypatch):
+    """However many they are: the head was read before."""
+    real = chain.Chain.head
+
+    def late(self, folder):
+        found = real(self, folder)
+        for _ in range(3):
+            log.CHAIN.append(folder, [{}])
+        return found
+
+    monkeypatch.setattr(chain.Chain, "head", late)
+    told = log.CHAIN.check(state)
+    assert (told.lines, told.problems, told.ahead) == (len(lines) + 3, [], False)
 
 
 def torn(before, added, step):

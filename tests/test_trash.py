@@ -78,6 +78,26 @@ def test_the_list_is_shown_before_the_question_and_no_is_no_interruption(world, 
     assert len(trash.entries(world.state)) == 2
 
 
+@pytest.mark.parametrize("name", ["empty", "prune"])
+def test_what_came_back_while_a_person_was_asked_is_left_alone(world, monkeypatch, name, capsys):
+    """The session, and what its agent has of it elsewhere."""
+    history = world.home / ".codex" / "history.jsonl"
+    history.write_text(json.dumps({"session_id": CODEX, "ts": 1, "text": "words"}) + "\n")
+
+    def confirm(*_, **__):
+        return run(["trash", "restore", "--all", "-q"]) == 0
+
+    monkeypatch.setattr(click, "confirm", confirm)
+    for module in (command, prune):
+        monkeypatch.setattr(module, "can_ask", lambda _: True)
+    rules = ["--policy", str(world.root / "trash.toml"), "--trust-clock"]
+    arguments = ["trash", "empty", "--all"] if name == "empty" else ["prune", *rules]
+    assert run([*arguments, "--clean-up", "--write"]) == 6
+    assert capsys.readouterr().err.count("is no longer in the trash") == 2
+    assert world.problem() is None
+    assert CODEX in history.read_text()
+
+
 def test_no_to_prune_is_no_interruption(world, asked, capsys):
     assert run(["trash", "restore", "--all", "-q"]) == 0
     rules = ["--policy", str(world.root / "trash.toml"), "--trust-clock"]

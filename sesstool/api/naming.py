@@ -10,6 +10,7 @@ from sesstool import api
 from sesstool.errors import InputError
 from sesstool.formats.registry import FORMATS
 from sesstool.records.source import SEALED, bare_path
+from sesstool.records.write import place_of
 from sesstool.retention.entries import Entry
 
 
@@ -37,6 +38,24 @@ def named(name: str, away: Sequence[Entry]) -> tuple[list[Path], list[Entry]]:
                 hint="give more of the id, or a path",
             )
     return found, gone
+
+
+def all_named(
+    names: Iterable[str], away: Sequence[Entry], *, erase: bool
+) -> tuple[list[Path], list[Entry]]:
+    """The same of several names. What is to be erased must be here. Raises InputError."""
+    paths: list[Path] = []
+    gone: list[Entry] = []
+    for name in names:
+        found, mine = named(name, away)
+        if erase and not found:
+            raise InputError(
+                f"{name} is in the trash, and has no file to be erased",
+                hint=f"sesstool trash empty {mine[0].id}",
+            )
+        paths += map(place_of, found)
+        gone += mine
+    return paths, gone
 
 
 def session_ids(path: Path) -> set[str]:

@@ -18,7 +18,6 @@ from sesstool.audit import log
 from sesstool.encryption.keys import parse_recipient
 from sesstool.errors import (
     ConfigError,
-    InputError,
     LiveSessionError,
     SesstoolError,
     UsageError,
@@ -43,6 +42,9 @@ if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
 __all__ = ["Done", "Plan", "Row", "apply", "check_clock", "homes", "only", "plan", "refusals"]
+
+
+_HELD = "sesstool hold list shows who wants it kept, and why"
 
 
 class Row(NamedTuple):
@@ -141,7 +143,7 @@ def plan(
     state = state or api.state_folder()
     when = now or datetime.now(UTC)
     away = [entry for entry in trash.entries(state) if entry.stage is trash.Stage.HELD]
-    asked, mine = _named(names, away, erase=erase) if names else (homes(), away)
+    asked, mine = naming.all_named(names, away, erase=erase) if names else (homes(), away)
     every = {*asked, *_neighbours(asked)}
     codes = partial(_codes, keys=keys)
     groups = survey(every, asked=asked if names else None, keys=keys, codes=codes)
@@ -194,7 +196,7 @@ def refusals(wanted: Plan) -> Iterator[SesstoolError]:
         elif decision.action == "skip":
             yield WriteError(why, hint="see what it is, and remove it by hand")
         elif decision.reason.startswith("hold "):
-            yield WriteError(why, hint="sesstool hold list shows who wants it kept, and why")
+            yield WriteError(why, hint=_HELD)
         elif decision.rule:
             yield WriteError(why, hint=f"change the rule {decision.rule} in {wanted.policy.name}")
         else:
@@ -263,7 +265,10 @@ def apply(
             with uninterrupted():
                 try:
                     if group.session in needed:
-                        raise WriteError(f"{group.path}: a fork that was skipped needs it")
+                        raise WriteError(
+                            f"{group.path}: a fork that was skipped needs it",
+                            hint="see to the fork first, and run it again",
+                        )
                     _check(group, wanted, watch, ignore_live=ignore_live)
                     texts = erasing.prompts(group) if row.residues else []
                     found = row.residues if clean_up else ()
@@ -277,11 +282,16 @@ def apply(
                 except SesstoolError as error:
                     needed |= {group.base} - {""}
                     yield Done(group.path, decision.action, skipped=error)
+        there = {entry.id for entry in trash.entries(state)}
         for entry in wanted.ended:
             with uninterrupted():
                 try:
                     if held := decide.held(entry, watch.now(), _now(wanted)):
-                        raise WriteError(f"{entry.id} is under the hold {held.name}")
+                        raise WriteError(f"{entry.id} is under the hold {held.name}", hint=_HELD)
+                    if entry.id not in there:
+                        raise WriteError(
+                            f"{entry.id} is no longer in the trash", hint="sesstool trash list"
+                        )
                     if clean_up:
                         erasing.clean(erasing.residues(entry), state, ignore_live=ignore_live)
                     yield Done(entry.path, trash.PURGED, trash.purge(entry))
@@ -289,24 +299,6 @@ def apply(
                     raise
                 except SesstoolError as error:
                     yield Done(entry.path, trash.PURGED, skipped=error)
-
-
-def _named(
-    names: Iterable[str], away: Sequence[Entry], *, erase: bool
-) -> tuple[list[Path], list[Entry]]:
-    """The files and the entries of the trash that names mean. Raises InputError."""
-    paths: list[Path] = []
-    gone: list[Entry] = []
-    for name in names:
-        found, entries = naming.named(name, away)
-        if erase and not found:
-            raise InputError(
-                f"{name} is in the trash, and has no file to be erased",
-                hint=f"sesstool trash empty {entries[0].id}",
-            )
-        paths += map(place_of, found)
-        gone += entries
-    return paths, gone
 
 
 def _residues(group: Group, decision: Decision, *, erase: bool) -> tuple[Residue, ...]:
@@ -384,7 +376,7 @@ def _forks_first(rows: Sequence[Row]) -> list[Row]:
 def _check(group: Group, wanted: Plan, watch: holds.Watch, *, ignore_live: bool) -> None:
     """Raise unless a group is as it was when the plan was made, and nobody wants it to stay."""
     if held := decide.held(group, watch.now(), _now(wanted)):
-        raise WriteError(f"{group.path} is under the hold {held.name} by now")
+        raise WriteError(f"{group.path} is under the hold {held.name} by now", hint=_HELD)
     if not all(piece.unchanged() for piece in group.pieces) or group.has_more():
         raise WriteError(f"{group.path} has changed since it was looked at", hint="run it again")
     if not ignore_live and (found := group.writer()):

@@ -8,13 +8,11 @@ that proves only a copy of the newest number and hash, kept elsewhere.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import platform
 import re
-import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sesstool import __version__
+from sesstool.audit.disk import make, make_folder, private, reason, sync_folder, write
 from sesstool.errors import InputError, WriteError
 
 Line = dict[str, Any]
@@ -58,11 +57,13 @@ class Head(NamedTuple):
 class Check:
     """What verifying told. `expected` are those of the newest lines asked for that were found.
 
-    `newest` is the SEQ:DIGEST to keep elsewhere, "" where there is no line.
+    `newest` is the SEQ:DIGEST to keep elsewhere, "" where there is no line. `ahead` says that the
+    head lacks what was added last, as where a run is killed right behind that.
     """
 
     lines: int = 0
     newest: str = ""
+    ahead: bool = False
     expected: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
@@ -124,16 +125,21 @@ class Chain:
     def check(self, state: Path, expect: Collection[str] = ()) -> Check:
         """Verify the file, and look for lines by the SEQ:DIGEST of each. Raises InputError.
 
-        Lines beyond the head are whole: a crash came before it was on disk.
+        What was added at once beyond the head is whole: a crash came before that was on disk.
         """
-        head = self.head(state)  # first: a line that is added meanwhile is only beyond it
+        size = self._size(state)  # first: of what is there now the head lacks one addition
+        head = self.head(state)
         done = Check()
         named = head == Head(0, _NONE)
+        beyond = set[Batch | int]()
         previous, expected = "", 1
         newest: list[Line] = []
         for number, line in self._lines(state):
             value, done.lines = _decoded(line), number
             told = None
+            size -= len(line)
+            if named and size >= 0:
+                beyond.add((batch_of(value) if value else None) or number)
             if value is None:
                 what = "is damaged" if line.endswith(b"\n") else "is cut off"
                 done.problems.append(f"line {number} {what}")
@@ -155,9 +161,15 @@ class Chain:
             if done.lines or head.fault == "damaged":
                 what = f"lines behind line {done.lines} may be missing"
                 done.problems.append(f"{self.name}.head is {head.fault}: {what}")
+        elif len(beyond) > 1:
+            what = "were added since: a run that is killed leaves no more than one"
+            done.problems.append(
+                f"{self.name}.head names line {head.seq}, and {len(beyond)} {what}"
+            )
         elif not named:
             what = "is missing" if head.seq >= expected else "is not the one that was written"
             done.problems.append(f"line {head.seq} {what}: {self.name}.head tells of it")
+        done.ahead = len(beyond) == 1
         return done
 
     @contextmanager
@@ -167,7 +179,7 @@ class Chain:
 
         path = state / self.file
         try:
-            _make_folder(state)
+            make_folder(state)
             with FileLock(state / f"{self.name}.lock", timeout=_WAIT, mode=0o600):
                 yield path
         except OSError as error:
@@ -183,6 +195,15 @@ class Chain:
             return _head(path)
         except OSError as error:
             raise InputError(f"cannot read {path.with_suffix('.head')}: {reason(error)}") from error
+
+    def _size(self, state: Path) -> int:
+        """The size of the file in bytes, 0 where there is none. Raises InputError."""
+        try:
+            return (state / self.file).stat().st_size
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise InputError(f"cannot read the {self.title}: {reason(error)}") from error
 
     def _lines(self, state: Path) -> Iterator[tuple[int, bytes]]:
         """The lines with their numbers from 1; none where no file is."""
@@ -201,18 +222,6 @@ def origin() -> Line:
     return {"actor": _actor(), "host": platform.node(), "version": __version__}
 
 
-def make(path: Path, data: bytes) -> None:
-    """Make a small private file, which is there at once whole, and on disk. Raises OSError."""
-    made = path.with_name(f"{path.name}.new")
-    descriptor = _private(made, os.O_WRONLY | os.O_TRUNC)
-    try:
-        _write(descriptor, data)
-    finally:
-        os.close(descriptor)
-    made.replace(path)
-    _sync_folder(path)
-
-
 def digest(line: bytes) -> str:
     """The hash by which the next line and the head know a line."""
     return hashlib.sha256(line.removesuffix(b"\n")).hexdigest()
@@ -224,13 +233,6 @@ def batch_of(line: Line) -> Batch | None:
         case [int(number), int(size)]:
             return Batch(line["seq"] - number, size)
     return None
-
-
-def reason(error: OSError) -> str:
-    """Why the system refused, in a few words."""
-    if isinstance(error, TimeoutError):
-        return "another process holds its lock"
-    return (error.strerror or type(error).__name__).lower()
 
 
 def _faults(number: int, line: Line, previous: str, expected: int) -> Iterator[str]:
@@ -267,14 +269,14 @@ def _append(path: Path, rows: Sequence[Line]) -> None:
             fault = str(head)
         lines, newest = _continued(last, rows, fault)
         try:
-            _write(descriptor, b"".join(lines))
+            write(descriptor, b"".join(lines))
         except OSError:
             os.ftruncate(descriptor, size)
             raise
     finally:
         os.close(descriptor)
     if not size:
-        _sync_folder(path)  # the name of a new file is on disk only when its folder is
+        sync_folder(path)  # the name of a new file is on disk only when its folder is
     with suppress(OSError):  # the lines are on disk, and a head that lags behind is only weaker
         if head.fault:
             make(path.with_suffix(".head"), _record(newest))
@@ -308,14 +310,7 @@ def _opened(path: Path) -> int:
     """The file, open for lines to be added; one that is made has its head first."""
     if not (path.exists() and path.stat().st_size) and _head(path).fault == "missing":
         make(path.with_suffix(".head"), _record(Head(0, _NONE)))  # before any line is
-    return _private(path, os.O_RDWR | os.O_APPEND)
-
-
-def _private(path: Path, flags: int) -> int:
-    descriptor = os.open(path, flags | os.O_CREAT, 0o600)
-    if not stat.S_IMODE(os.fstat(descriptor).st_mode) & 0o200:
-        os.fchmod(descriptor, 0o600)  # a umask may have taken from the owner
-    return descriptor
+    return private(path, os.O_RDWR | os.O_APPEND)
 
 
 def _end(descriptor: int, known: int) -> tuple[int, list[bytes]]:
@@ -373,49 +368,17 @@ def _head(path: Path) -> Head:
 
 
 def _point(path: Path, newest: Head) -> None:
-    """Have the head name the newest line, which is on disk.
-
-    Not synced: after a power cut it may name an older line, and lines cut off behind that one
-    are then not missed.
-    """
-    descriptor = _private(path.with_suffix(".head"), os.O_WRONLY)
+    """Have the head name the newest line, and be on disk as that is."""
+    descriptor = private(path.with_suffix(".head"), os.O_WRONLY)
     try:
         os.pwrite(descriptor, _record(newest), 0)
+        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _record(head: Head) -> bytes:
     return b"%020d %s\n" % (head.seq, head.digest.encode())
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    if os.write(descriptor, data) < len(data):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    # The caller tells of the change as recorded once this returns.
-    os.fsync(descriptor)
-
-
-def _make_folder(folder: Path) -> None:
-    """Make a private folder, and those above it, whatever the umask, and have it on disk."""
-    if folder.is_dir():
-        return
-    _make_folder(folder.parent)
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-        folder.chmod(0o700)
-    _sync_folder(folder)
-
-
-def _sync_folder(path: Path) -> None:
-    """Have the name of a file on disk."""
-    if os.name == "nt":
-        return  # there a folder cannot be opened
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _actor() -> Line:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sesstool.audit.chain import Chain, make, origin, reason
+from sesstool.audit.chain import Chain, origin
+from sesstool.audit.disk import make, reason
 from sesstool.errors import InputError
 
 CHAIN = Chain("tombstones", "tombstones")

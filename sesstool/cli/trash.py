@@ -163,14 +163,17 @@ def _delete(
     made = copies(found, state)
     told: list[str] = []
     with trash.one_run(state), _written(shared, told, codes):
+        # It may have come back meanwhile.
         there = {entry.id: entry for entry in trash.entries(state)}
         for entry in found:
             try:
-                if there.get(entry.id) != entry:
-                    raise WriteError(f"{entry.id} is not there any more", "sesstool trash list")
                 if hold := decide.held(entry, watch.now(), now):
                     raise WriteError(
                         f"{entry.id} is under the hold {hold.name}", hint="sesstool hold list"
+                    )
+                if there.get(entry.id) != entry:
+                    raise WriteError(
+                        f"{entry.id} is no longer in the trash", hint="sesstool trash list"
                     )
                 with uninterrupted():  # until it is told, too
                     if clean_up:

@@ -214,7 +214,7 @@ class ClaudeCode(Format):
 
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""
-        return home_of(path, ".claude", _home(), ("projects",))
+        return home_of(path, ".claude", _home, ("projects",))
 
     def writer(self, path: Path) -> str | None:
         """See `Format.writer`: the agent registers each running process with its session.

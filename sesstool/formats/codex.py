@@ -227,7 +227,7 @@ class Codex(Format):
 
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""
-        return home_of(path, ".codex", _home(), _FOLDERS)
+        return home_of(path, ".codex", _home, _FOLDERS)
 
     def writer(self, path: Path) -> str | None:
         """See `Format.writer`: a running Codex holds a lock named by the thread."""

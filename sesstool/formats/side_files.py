@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from sesstool.formats.base import SideFile
@@ -13,19 +13,19 @@ from sesstool.records.source import SEALED, unreadable
 from sesstool.records.write import is_leftover, real_path
 
 
-def home_of(path: Path, usual: str, configured: Path, folders: tuple[str, ...]) -> Path | None:
+def home_of(
+    path: Path, usual: str, configured: Callable[[], Path], folders: tuple[str, ...]
+) -> Path | None:
     """The home that a path lies in, in one of its `folders`: one of the usual name, or the other.
 
     The configured one may be reached, or divided, by links.
     """
     for folder in path.absolute().parents:
-        if folder.name in folders and (
-            folder.parent.name == usual or folder.parent == configured.absolute()
-        ):
+        if folder.name in folders and folder.parent.name == usual:
             return folder.parent
-    real = real_path(path.parent)
-    if any(real.is_relative_to(real_path(configured / name)) for name in folders):
-        return real_path(configured)
+    home, real = configured(), real_path(path.parent)
+    if any(real.is_relative_to(real_path(home / name)) for name in folders):
+        return real_path(home)
     return None
 
 
@@ -34,22 +34,29 @@ def below(top: Path, *names: str) -> Iterator[Path]:
 
     What a killed run left is none of them. Raises InputError where something cannot be looked at.
     """
-    place = top
+    place, mode = str(top), stat.S_IFDIR  # a text, for most of it is not there
     for name in names:
-        place = place / name
-        if os.path.islink(place):  # noqa: PTH114 - Path.is_symlink may raise
-            yield place
+        place = f"{place}{os.sep}{name}"
+        mode = _mode(place)
+        if not mode:
             return
+        if stat.S_ISLNK(mode):
+            yield Path(place)
+            return
+    if stat.S_ISDIR(mode):
+        yield from sorted(_inside(Path(place)))
+    elif stat.S_ISREG(mode):
+        yield Path(place)
+
+
+def _mode(place: str) -> int:
+    """What a name is, as stat has it, 0 for none. Raises InputError."""
     try:
-        mode = place.stat().st_mode
+        return os.lstat(place).st_mode
     except (FileNotFoundError, NotADirectoryError):
-        return
+        return 0
     except OSError as error:
         raise unreadable("look at", place, error) from error
-    if stat.S_ISDIR(mode):
-        yield from sorted(_inside(place))
-    elif stat.S_ISREG(mode):
-        yield place
 
 
 def _inside(folder: Path) -> Iterator[Path]:
@@ -74,18 +81,18 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 def starting(top: Path, name: str, prefix: str) -> Iterator[Path]:
     """The files in a folder of another one whose names begin so; see `below`."""
-    folder = top / name
-    if os.path.islink(folder):  # noqa: PTH114 - Path.is_symlink may raise
-        yield folder
+    place = f"{top}{os.sep}{name}"
+    mode = _mode(place)
+    if stat.S_ISLNK(mode):
+        yield Path(place)
+    if not stat.S_ISDIR(mode):
         return
     try:
-        os.scandir(folder).close()  # else what cannot be listed looks empty
-    except FileNotFoundError:
-        return
+        os.scandir(place).close()  # else what cannot be listed looks empty
     except OSError as error:
-        raise unreadable("list", folder, error) from error
-    for path in beginning(folder, prefix):
-        if path.is_symlink() or path.is_file():
+        raise unreadable("list", place, error) from error
+    for path in beginning(Path(place), prefix):
+        if stat.S_ISREG(_mode(str(path))) or path.is_symlink():
             yield path
 
 

@@ -169,14 +169,17 @@ class Group:
         """Take in what a record tells, of the session's own file or of another one."""
         assert self.form is not None
         meaning = self.form.meaning(value)
-        self._see_time(value.get(self.form.time_key), own=own)
+        if (told := value.get(self.form.time_key)) is not None:
+            self._see_time(told, own=own)
         if own:
             self.session = self.session or meaning.session
             self.cwd = self.cwd or meaning.cwd
-            self.models |= {meaning.model} - {""}
+            if meaning.model and meaning.model not in self.models:
+                self.models |= {meaning.model}
         else:
             self._also["models"].add(meaning.model)
-        self._also["cwds"].add(meaning.cwd)
+        if meaning.cwd and meaning.cwd != self.cwd:
+            self._also["cwds"].add(meaning.cwd)
         if (tag := self.form.tag(value)) is not None:
             if own:
                 self.tags = frozenset({tag} - {""})
@@ -185,18 +188,17 @@ class Group:
         return meaning
 
     def _see_time(self, told: object, *, own: bool) -> None:
-        if told is None:
-            return
         time = moment(told)
         if time is None:
             self.doubt(UNREADABLE)
-        elif own:
-            self.created = min(self.created or time, time)
+            return
+        if own and (self.created is None or time < self.created):
+            self.created = time
         self._be_young(time)
 
     def _be_young(self, time: datetime | None) -> None:
         if time is not None and not self.doubtful:
-            self.recorded = max(self.recorded or time, time)
+            self.recorded = time if self.recorded is None else max(self.recorded, time)
 
     def merge(self, other: Group) -> None:
         """Take in another group, which is a piece of this one: it is as young as the younger."""
@@ -207,6 +209,7 @@ class Group:
         for name, values in other._also.items():
             self._also[name] |= values
         self._also["sessions"].add(other.session)
+        self._also["cwds"].add(other.cwd)
         self._also["tags"] |= other.tags
         self._also["models"] |= other.models
         self._be_young(other.recorded)
