@@ -296,10 +296,12 @@ def _decided(
 
 
 def _expired(case: _Case, due: Sequence[Rule]) -> Decision:
-    """The earliest rule that is due triggers, and the strongest action of all is done."""
-    first = min(due, key=_end)
-    strongest = max(due, key=lambda rule: ACTIONS.index(rule.action))
-    return _done(case, strongest.action, f"older than {days(_end(first))}", strongest.name)
+    """One rule that is due is enough, and the strongest action of all that are is done.
+
+    Of two rules with that action the one that was due earlier is named.
+    """
+    rule = max(due, key=lambda rule: (ACTIONS.index(rule.action), -_end(rule)))
+    return _done(case, rule.action, f"older than {days(_end(rule))}", rule.name)
 
 
 def _done(case: _Case, action: str, reason: str, rule: str) -> Decision:
