@@ -14,7 +14,7 @@ from sesstool.formats.registry import by_name
 from sesstool.records.opening import open_source
 from sesstool.records.recover import records
 from sesstool.records.source import plain_path
-from sesstool.retention import cleanup, leftovers
+from sesstool.retention import cleanup, leftovers, shared
 from sesstool.retention.cleanup import Residue
 from sesstool.retention.entries import Entry
 from sesstool.retention.groups import Group
@@ -67,7 +67,17 @@ def prompts(group: Group) -> list[str] | None:
 
 
 def left(group: Group, texts: list[str] | None) -> tuple[str, ...]:
-    """Which files of the agent's home hold one of the texts, or that this cannot be told."""
+    """What is left of a session that is gone: an index that cannot be read, and its words.
+
+    That is, which files of the agent's home hold one of the texts, or that this cannot be told.
+    """
+    index = ""
+    if group.form and not group.file.exists():
+        index = shared.unread(group.form, group.plain)
+    return tuple([index] * bool(index)) + _holding(group, texts)
+
+
+def _holding(group: Group, texts: list[str] | None) -> tuple[str, ...]:
     if texts is None:
         return ("whether words of it are left cannot be told: it could not be read",)
     home = group.form.home(group.plain) if group.form else None

@@ -358,7 +358,8 @@ class Format(ABC):
     def indexed(self, path: Path) -> Iterable[tuple[Path, str, int]]:
         """The JSON files that list this session among others, and where in them.
 
-        That is the JSON pointer of the list, and the index of the session's item in it.
+        That is the JSON pointer of the list, and the index of the session's item in it. Raises
+        InputError where one cannot be read.
         """
         return ()
 

@@ -16,6 +16,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
+from sesstool.errors import InputError
 from sesstool.formats.anthropic_blocks import MESSAGE_FROZEN, MESSAGE_OPAQUE, block_event
 from sesstool.formats.base import (
     Fault,
@@ -47,6 +48,7 @@ from sesstool.formats.events import (
 from sesstool.formats.payloads import Payload, of_results
 from sesstool.formats.side_files import below, beside, home_of, present
 from sesstool.formats.wording import answer_text, is_blank
+from sesstool.records.heal import decode_any
 from sesstool.records.jsonspan import dumps
 from sesstool.records.live import process_alive, processes
 from sesstool.records.recover import Record
@@ -60,6 +62,7 @@ _KEPT_OUTPUT = re.compile(
 )
 # What a project's folder name has a hyphen for.
 _NO_SLUG = re.compile(r"[^A-Za-z0-9]")
+_INDEX = "start the agent, which may mend it"
 _UUID_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\.jsonl")
 
 
@@ -269,9 +272,11 @@ class ClaudeCode(Format):
         """See `Format.indexed`."""
         index = path.parent / "sessions-index.json"
         try:
-            rows = blocks(mapping(json.loads(read_file(index))).get("entries"))
-        except (OSError, ValueError, RecursionError):
+            rows = blocks(mapping(decode_any(read_file(index))).get("entries"))
+        except (FileNotFoundError, NotADirectoryError):
             return
+        except (OSError, ValueError) as error:
+            raise InputError(f"its index cannot be read: {index}", hint=_INDEX) from error
         for number, row in enumerate(rows):
             if mapping(row).get("sessionId") == self.session_id(path) != "":
                 yield index, "/entries", number

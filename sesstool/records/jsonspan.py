@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -236,7 +237,7 @@ class _Index:
     """Where the values of one JSON text lie, as far as anybody has asked."""
 
     def __init__(self, data: bytes) -> None:
-        start = _next(data, 0)
+        start = _next(data, len(BOM_UTF8) * data.startswith(BOM_UTF8))
         self.root = Member(start, skip(data, start))
         self._data = data
         self._inside: dict[int, dict[str, Member]] = {}

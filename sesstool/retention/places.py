@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -91,9 +91,12 @@ def back(entry: Entry, item: Item, unpack: packing.Unpack) -> None:
         )
 
 
-def edit_indexes(entry: Entry, edit: Callable[[Cut, Path], None]) -> None:
-    """Do something to each index that lists the session. Raises InputError and WriteError."""
-    for cut in entry.cuts:
+def edit_indexes(entry: Entry, cuts: Iterable[Cut], edit: Callable[[Cut, Path], None]) -> None:
+    """Do something to each index that lists the session. Raises InputError and WriteError.
+
+    What was taken out is put in again in the reverse order of `Entry.cuts`.
+    """
+    for cut in cuts:
         with locked(entry.state, real_path(cut.path)):
             sweep(cut.path)
             edit(cut, entry.files / cut.name)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from sesstool.errors import InputError, WriteError
 from sesstool.formats.base import Format
 from sesstool.formats.registry import by_name
-from sesstool.records.heal import decode
+from sesstool.records.heal import decode_any
 from sesstool.records.jsonspan import locate, without
 from sesstool.records.source import bare_path, fingerprint
 from sesstool.records.undo import open_raw
@@ -37,18 +38,33 @@ class Cut(NamedTuple):
 def cuts(form: Format, path: Path) -> Iterator[Cut]:
     """What stands of a session in the indexes that its agent shares among several.
 
-    One that cannot be read stays as it is.
+    Each is a cut of the index as it is behind those before it. An index that cannot be read stays
+    as it is, and `unread` tells of it.
     """
-    places = form.indexed(bare_path(path))
-    for number, (file, pointer, index) in enumerate(places):
-        data = _read(file)
-        member = locate(data, f"{pointer}/{index}")
-        if member is None:
-            continue
-        start, end = without(data, member)
-        after = data[:start] + data[end:]
-        name = f"index-{number}"
-        yield Cut(file, name, pointer, index, start, end, _sha256(data), _sha256(after))
+    left: dict[Path, bytes] = {}
+    places: list[tuple[Path, str, int]] = []
+    with suppress(InputError):
+        places.extend(form.indexed(bare_path(path)))
+        for number, (file, pointer, listed) in enumerate(places):
+            data = left[file] if file in left else _read(file)
+            # Those of the same list that went before it stood before it.
+            at = listed - sum(one[:2] == (file, pointer) for one in places[:number])
+            member = locate(data, f"{pointer}/{at}")
+            if member is None:
+                continue
+            start, end = without(data, member)
+            left[file] = data[:start] + data[end:]
+            hashes = _sha256(data), _sha256(left[file])
+            yield Cut(file, f"index-{number}", pointer, at, start, end, *hashes)
+
+
+def unread(form: Format, path: Path) -> str:
+    """Which index that may list a session cannot be read, in a few words, or ""."""
+    try:
+        list(form.indexed(bare_path(path)))
+    except InputError as error:
+        return error.message
+    return ""
 
 
 def take_out(cut: Cut, kept: Path) -> None:
@@ -84,15 +100,18 @@ def put_in(cut: Cut, kept: Path, agent: str, session: Path) -> None:
 
 def _lists(cut: Cut, agent: str, session: Path) -> bool:
     form = by_name(agent)
-    return form is not None and any(
-        path == cut.path for path, _, _ in form.indexed(bare_path(session))
-    )
+    try:
+        return form is not None and any(
+            path == cut.path for path, _, _ in form.indexed(bare_path(session))
+        )
+    except InputError:
+        return True  # nobody can tell, and nothing can be put into it
 
 
 def _with(data: bytes, entry: bytes, cut: Cut) -> bytes | None:
     """An index that was changed, with the entry in it; None where it has it, or is no index."""
     whole = locate(data, cut.pointer)
-    if whole is None or entry in data:
+    if whole is None or data[whole.start : whole.start + 1] != b"[" or entry in data:
         return None
     at = locate(data, f"{cut.pointer}/{cut.at}")
     if at is not None:
@@ -109,7 +128,13 @@ def _read(path: Path) -> bytes:
 
 def _put(path: Path, data: bytes) -> None:
     now = fingerprint(path)
-    decode(data)  # a mistake here must not reach the disk
+    try:
+        decode_any(data)  # a mistake here must not reach the disk
+    except ValueError as error:
+        raise WriteError(
+            f"cannot write {path}: it would be no index any more",
+            hint="see that it holds whole JSON, and run it again",
+        ) from error
     replace(path, [data], mode=now.mode, mtime=now.mtime, expect=unchanged(path, now))
 
 

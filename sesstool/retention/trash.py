@@ -123,7 +123,7 @@ def take(state: Path, group: Group, order: Order, now: datetime) -> Entry:
         stack.enter_context(uninterrupted())
         try:
             _gather(entry, order)
-            places.edit_indexes(entry, shared.take_out)
+            places.edit_indexes(entry, entry.cuts, shared.take_out)
             _take_away(entry)
         except BaseException:
             with suppress(InputError, WriteError):  # the next run does what this one cannot
@@ -362,7 +362,7 @@ def _put_back(entry: Entry) -> str:
         # One that was written to meanwhile is the same file still.
         elif not (places.is_same_file(path, before) or places.holds(path, before)):
             stays.append(item)
-    places.edit_indexes(entry, places.back_in(entry))
+    places.edit_indexes(entry, reversed(entry.cuts), places.back_in(entry))
     if not stays:
         drop(entry)
         return "put back"
@@ -383,7 +383,7 @@ def _restored(entry: Entry, unpack: packing.Unpack) -> None:
     for item in entry.items:
         if not os.path.lexists(item.path):
             places.back(entry, item, unpack)
-    places.edit_indexes(entry, places.back_in(entry))
+    places.edit_indexes(entry, reversed(entry.cuts), places.back_in(entry))
     tell(entry, "restore")
     drop(entry)
 
