@@ -96,7 +96,7 @@ def test_each_row_says_why_and_the_rest_is_counted(rules):
     assert report.to_text(planned(rules), None, every=False).splitlines() == [
         "ACTION  SESSION         AGE    SIZE  FILES  WHY",
         "claude-code in /srv/lamp",
-        "delete  01000000-0000  400d  2.0 kB      2  older than 90d (rule oldest)",
+        "delete  01000000-0000  400d  2.0 kB      2  older than 300d (rule oldest)",
         "trash   02000000-0000  100d  2.0 kB      2  older than 90d (rule old)",
         "",
         "What stays, and why (--all tells each):",
@@ -162,7 +162,7 @@ def test_reasons_are_wrapped_below_themselves(home, rules):
     rules.write_text(rules.read_text().replace('"oldest"', f'"{name}"'))
     plan = planned(rules)
     row, more = report.to_text(plan, None, every=False, columns=80).splitlines()[2:4]
-    assert row.endswith("older than 90d (rule")
+    assert row.endswith("older than 300d (rule")
     assert more == " " * row.index("older") + f"{name})"
     assert f"(rule {name})\n" in report.to_text(plan, None, every=False)
 
@@ -195,7 +195,7 @@ def test_a_run_tells_the_entry_of_each_row_and_why_one_was_skipped(rules, home):
         file.write("\n")
     done = list(retaining.apply(plan))
     deleted, skipped = report.to_text(plan, done, every=False).splitlines()[2:4]
-    assert re.match(r"delete  01000000-0000  400d  2.0 kB  [0-9a-f]{8}  older than 90d", deleted)
+    assert re.match(r"delete  01000000-0000  400d  2.0 kB  [0-9a-f]{8}  older than 300d", deleted)
     assert re.match(r"trash   02000000-0000  100d  2.0 kB  skipped   /.* has changed", skipped)
     assert report.summary(plan, done) == "1 deleted; 1 skipped"
 
@@ -325,7 +325,7 @@ def test_the_page_tells_who_what_why_and_by_which_policy(rules):
     for told in (
         *(OLDEST, OLD, HELD, YOUNG),
         *(str(rules), plan.sha256),
-        *("older than 90d (rule oldest)", "hold claim-7 until released", "newer than 90d"),
+        *("older than 300d (rule oldest)", "hold claim-7 until released", "newer than 90d"),
         *("claim-7", "the insurer asks", "office@kiln.example", "acme", "a letter"),
         *(f"{NOW - timedelta(days=400):%Y-%m-%d}", f"{NOW:%H:%M} UTC", "400 d", "2.0 kB"),
         *(*places(by_name("claude-code")), "It is not legal advice"),
