@@ -264,11 +264,13 @@ def test_an_output_that_fails_takes_nothing_back_and_says_so(world, name):
             [sys.executable, "-m", "sesstool", *map(str, command)],
             stdout=full,
             stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONUNBUFFERED": ""},  # what is kept back fails at the end
             check=False,
         )
     assert ran.returncode == 6
     assert b"2 in the trash" in ran.stderr or b"2 sessions done" in ran.stderr
     assert b"only the output failed: no space left" in ran.stderr
+    assert ran.stderr.count(b"error: ") == 1
     assert len(trash.entries(world.state)) == (2 if name == "prune" else 0)
 
 
