@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from sesstool.formats.events import Message
 from sesstool.formats.registry import by_name
 from sesstool.records.opening import open_source
 from sesstool.records.recover import records
-from sesstool.records.source import plain_path
+from sesstool.records.source import bare_path
 from sesstool.retention import cleanup, leftovers, shared
 from sesstool.retention.cleanup import Residue
 from sesstool.retention.entries import Entry
@@ -28,19 +29,60 @@ _MOST = 1000
 _LONGEST = 512
 
 
-def residues(gone: Group | Entry, *, every: bool = False) -> list[Residue]:
+class Living:
+    """Where the sessions of a home have files. Each home is walked once, for a run asks of many."""
+
+    def __init__(self, going: Iterable[str] = ()) -> None:
+        """Leave out the files that go in the same run."""
+        self._going = set(map(os.path.realpath, going))
+        self._homes: dict[tuple[str, Path], dict[str, list[Path]]] = {}
+
+    def where(self, form: Format, home: Path, name: str, own: Collection[str]) -> Path | None:
+        """A file of the session with this id that stays; real paths of its `own` do not count."""
+        if (form.name, home) not in self._homes:
+            self._homes[form.name, home] = _by_session(form, home)
+        for path in self._homes[form.name, home].get(name, ()):
+            real = os.path.realpath(path)
+            if real not in own and real not in self._going and path.is_file():
+                return path
+        return None
+
+
+def residues(
+    gone: Group | Entry, *, every: bool = False, living: Living | None = None
+) -> list[Residue]:
     """What the agent keeps of a session, and of its subagents, in files that it shares.
 
     With `every` such files are named, too, that hold nothing of it but what may lie in free pages.
+    Where a session has another file in the home, or one in the place of what is in the trash, all
+    that is shared stays, for it is of that one too; a `fault` tells it.
     """
     form = by_name(gone.agent) if gone.agent else None
     if form is None:
         return []
-    paths = [plain_path(Path(path)) for path in gone.paths]
-    if isinstance(gone, Group) and gone.place is not None:
-        paths.append(gone.place)
-    found = (one for path in paths for one in _of(form, path, every))
-    return cleanup.together(found)
+    living = living or Living()
+    paths = [bare_path(Path(path)) for path in gone.paths]
+    own: set[str] = set()
+    if isinstance(gone, Group):
+        own = set(map(os.path.realpath, gone.paths))
+        paths += [gone.place] if gone.place else []
+    found: list[Residue] = []
+    stays: dict[str, Residue] = {}
+    for path in dict.fromkeys(paths):
+        name, trace = form.session_id(path), next(iter(form.traces(path)), None)
+        if not name or trace is None:
+            continue
+        if other := living.where(form, trace.path.parent, name, own):
+            why = f"{name} lives on in {other}: what is shared stays"
+            stays[name] = Residue(trace, fault=why)
+        else:
+            found += cleanup.found(form, path, every=every)
+    return [*cleanup.together(found), *stays.values()]
+
+
+def staying(found: Iterable[Residue]) -> tuple[str, ...]:
+    """Why some of it stays whatever is asked for."""
+    return tuple(one.fault for one in found if one.fault)
 
 
 def clean(found: Iterable[Residue], state: Path, *, ignore_live: bool = False) -> int:
@@ -88,8 +130,13 @@ def _holding(group: Group, texts: list[str] | None) -> tuple[str, ...]:
     return tuple(f"{path} holds words that were asked in it" for path in found)
 
 
-def _of(form: Format, path: Path, every: bool) -> list[Residue]:
-    return cleanup.found(form, path, every=every) if form.session_id(path) else []
+def _by_session(form: Format, home: Path) -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = {}
+    for folder, _, names in os.walk(home):
+        for path in (Path(folder, name) for name in names if ".jsonl" in name):
+            if name := form.session_id(bare_path(path)):
+                found.setdefault(name, []).append(path)
+    return found
 
 
 def _prompts(group: Group, keys: Keys | None) -> Iterator[str]:

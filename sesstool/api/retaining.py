@@ -167,8 +167,11 @@ def plan(
     gone = [Decision("delete", "")] * len(ended) if most is not None else []
     limit = "" if erase and most is None else decide.check_limit([*made, *gone], policy, most)
     outputs = _outputs(groups, made, held, when)
+    going = (g.paths for g, one in zip(groups, made, strict=True) if one.action == "delete")
+    living = erasing.Living(path for paths in going for path in paths)
+    looked = erase or clean_up
     told = tuple(
-        Row(group, decision, _residues(group, decision, erase=erase) if erase or clean_up else ())
+        Row(group, decision, _residues(group, decision, living, erase=erase) if looked else ())
         for (group, _), decision in zip(rows, made, strict=True)
         if group.asked
     )
@@ -283,6 +286,7 @@ def apply(
                     needed |= {group.base} - {""}
                     yield Done(group.path, decision.action, skipped=error)
         there = {entry.id for entry in trash.entries(state)}
+        living = erasing.Living()
         for entry in wanted.ended:
             with uninterrupted():
                 try:
@@ -292,19 +296,22 @@ def apply(
                         raise WriteError(
                             f"{entry.id} is no longer in the trash", hint="sesstool trash list"
                         )
-                    if clean_up:
-                        erasing.clean(erasing.residues(entry), state, ignore_live=ignore_live)
-                    yield Done(entry.path, trash.PURGED, trash.purge(entry))
+                    shared = erasing.residues(entry, living=living) if clean_up else []
+                    cleaned = erasing.clean(shared, state, ignore_live=ignore_live)
+                    gone, left = trash.purge(entry), erasing.staying(shared)
+                    yield Done(entry.path, trash.PURGED, gone, None, cleaned, left)
                 except ConfigError:
                     raise
                 except SesstoolError as error:
                     yield Done(entry.path, trash.PURGED, skipped=error)
 
 
-def _residues(group: Group, decision: Decision, *, erase: bool) -> tuple[Residue, ...]:
+def _residues(
+    group: Group, decision: Decision, living: erasing.Living, *, erase: bool
+) -> tuple[Residue, ...]:
     if decision.action != "delete":
         return ()
-    return tuple(erasing.residues(group, every=erase))
+    return tuple(erasing.residues(group, every=erase, living=living))
 
 
 def _codes(path: Path, keys: Keys | None) -> frozenset[str] | None:

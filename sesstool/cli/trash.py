@@ -161,6 +161,7 @@ def _delete(
     """Delete entries for good, but what is under a hold; errors are told, and counted."""
     state, now = api.state_folder(), datetime.now(UTC)
     made = copies(found, state)
+    living = erasing.Living()
     told: list[str] = []
     with trash.one_run(state), _written(shared, told, codes):
         # It may have come back meanwhile.
@@ -176,10 +177,11 @@ def _delete(
                         f"{entry.id} is no longer in the trash", hint="sesstool trash list"
                     )
                 with uninterrupted():  # until it is told, too
-                    if clean_up:
-                        erasing.clean(erasing.residues(entry), state)
+                    kept = erasing.residues(entry, living=living) if clean_up else []
+                    erasing.clean(kept, state)
                     trash.purge(entry)
                     told.append(f"{entry.id}: deleted")
+                    told += [f"  left: {safe(why)}" for why in erasing.staying(kept)]
                     told += [f"  {line}" for line in report.copies_of(entry.path, made)]
             except ConfigError:
                 raise  # nobody knows any more what the policy holds
