@@ -423,6 +423,25 @@ def test_of_the_trash_only_what_was_named_goes(ended, name):
     assert [entry.session for entry in trash.entries(ended.state)] == [CODEX]
 
 
+def test_what_an_agent_puts_into_each_session_is_no_word_of_the_erased_one(world, capsys):
+    """A copy of what it alone was asked is told of, in another session too."""
+    words, own = "these are the rules of the house of lamps", "where does the northern lamp stand"
+    paths = [world.home / next(iter(world.old))]
+    for n in range(7, 10):
+        paths.append(paths[0].with_name(f"{OLD.format(n)}.jsonl"))
+    for path in paths:
+        asked = [words] + [own] * (path in paths[:2])
+        said = [prompt(n + 1, n or None, one, sessionId=path.stem) for n, one in enumerate(asked)]
+        path.write_text("".join(json.dumps(one) + "\n" for one in said))
+    history = world.home / ".claude" / "history.jsonl"
+    history.write_text(json.dumps({"display": "x", "sessionId": CLAUDE}) + "\n")
+    assert run(["prune", "--erase", str(paths[0]), "--write", "--yes", "--clean-up"]) == 0
+    err = capsys.readouterr().err
+    assert f"{paths[1]} holds words that were asked in it" in err
+    assert f"{paths[2]} holds words" not in err
+    assert f"{paths[3]} holds words" not in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

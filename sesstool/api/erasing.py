@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _TELLING = 24
 _MOST = 1000
 _LONGEST = 512
+_SEVERAL = 2
 
 
 class Living:
@@ -125,9 +127,26 @@ def _holding(group: Group, texts: list[str] | None) -> tuple[str, ...]:
     home = group.form.home(group.plain) if group.form else None
     try:
         found = leftovers.leftovers(home or group.file.parent, texts) if texts else []
+        found = _telling(group, found, texts)
     except InputError as error:
         return (f"whether words of it are left cannot be told: {error.message}",)
     return tuple(f"{path} holds words that were asked in it" for path in found)
+
+
+def _telling(group: Group, found: list[Path], texts: list[str]) -> list[Path]:
+    """Those of the files that hold more than what the agent put into several sessions alike.
+
+    A text in one other session may be a copy, as a fork has it; in more it is nobody's own.
+    """
+    form = group.form
+    others = [path for path in found if form and form.session_id(bare_path(path))]
+    if len(others) < _SEVERAL:
+        return found
+    many = Counter(text for some in leftovers.held(others, texts).values() for text in some)
+    own = [text for text in texts if many[text] < _SEVERAL]
+    if len(own) == len(texts):
+        return found
+    return [path for path, some in leftovers.held(found, own).items() if some]
 
 
 def _by_session(form: Format, home: Path) -> dict[str, list[Path]]:

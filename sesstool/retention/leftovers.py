@@ -11,7 +11,7 @@ from ahocorasick_rs import BytesAhoCorasick
 
 from sesstool.records.opening import open_source
 from sesstool.records.packed import codec_of
-from sesstool.records.source import Source, unreadable
+from sesstool.records.source import FileSource, Source, unreadable
 from sesstool.records.undo import open_raw
 
 # Databases cut a long text into pages of 512 bytes at least: a piece of it is still whole there.
@@ -33,6 +33,34 @@ def leftovers(folder: Path, texts: Iterable[str]) -> list[Path]:
     return [path for path in _files(folder) if _holds(path, matcher, longest)]
 
 
+def held(paths: Iterable[Path], texts: Iterable[str]) -> dict[Path, set[str]]:
+    """Which of the texts each of some files holds, looked for as `leftovers` does."""
+    owners: dict[bytes, set[str]] = {}
+    for text in texts:
+        for piece in _pieces(text):
+            owners.setdefault(piece, set()).add(text)
+    wanted = sorted(owners)
+    matcher = BytesAhoCorasick(wanted)
+    longest = max(map(len, wanted), default=1)
+    found: dict[Path, set[str]] = {}
+    for path in paths:
+        hits = _hits(path, matcher, longest)
+        found[path] = {text for hit in hits for text in owners[wanted[hit]]}
+    return found
+
+
+def _hits(path: Path, matcher: BytesAhoCorasick, longest: int) -> set[int]:
+    hits: set[int] = set()
+    tail = b""
+    with _opened(path) as source:
+        for chunk in source.chunks():
+            piece = tail + chunk
+            found = matcher.find_matches_as_indexes(piece, overlapping=True)
+            hits.update(hit for hit, _, _ in found)
+            tail = piece[max(len(piece) - longest + 1, 0) :]
+    return hits
+
+
 def _files(folder: Path) -> Iterator[Path]:
     def stop(error: OSError) -> None:
         raise unreadable("read", error.filename, error) from error
@@ -43,11 +71,17 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _holds(path: Path, matcher: BytesAhoCorasick, longest: int) -> bool:
-    with open_raw(path) as raw:
-        if not codec_of(raw.read(0, 16)):
-            return _found(raw, matcher, longest)
-    with open_source(path) as source:
+    with _opened(path) as source:
         return _found(source, matcher, longest)
+
+
+def _opened(path: Path) -> FileSource:
+    """A file as it is, or decompressed."""
+    raw = open_raw(path)
+    if not codec_of(raw.read(0, 16)):
+        return raw
+    raw.close()
+    return open_source(path)
 
 
 def _found(source: Source, matcher: BytesAhoCorasick, longest: int) -> bool:
