@@ -51,7 +51,8 @@ def codex(session: str, child: str) -> dict[str, bytes]:
     return {
         f"{name}{session}.jsonl": jsonl(meta(id=session), says("user", CANARY.decode())),
         f"{name}{child}.jsonl": jsonl(
-            meta(id=child, parent_thread_id=session), says("user", CANARY.decode())
+            meta(id=child, parent_thread_id=session, thread_source="subagent"),
+            says("user", CANARY.decode()),
         ),
     }
 

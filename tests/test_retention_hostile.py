@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from sesstool.api import SUFFIXES
 from sesstool.formats.claude_code import ClaudeCode
@@ -18,10 +19,19 @@ from sesstool.retention.groups import Piece
 from sesstool.retention.moments import moment
 from sesstool.retention.policy import parse
 from sesstool.retention.survey import survey
-from tests.conftest import answer, dump, envelope, jsonl, meta, prompt, says
+from tests.conftest import answer, dump, envelope, jsonl, meta, prompt, says, uid
 from tests.faults import command
 from tests.test_retention_homes import look
-from tests.test_retention_made import OLD, make_project, prune, put, session, there_and_back
+from tests.test_retention_made import (
+    OLD,
+    YOUNG,
+    make_project,
+    prune,
+    put,
+    session,
+    talk,
+    there_and_back,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -129,7 +139,7 @@ def test_a_folder_of_a_session_that_cannot_be_looked_at(folder, monkeypatch, cal
         refuse(patch, call, output.parent if call == "scandir" else output)
         prune(folder.parents[2], "trash")
         assert "  unreadable" in capsys.readouterr().out
-        assert command("prune", "--erase", "--write", "--yes", first)() == 0
+        assert command("prune", "--erase", "--write", "--yes", first)() == 6
     assert not any(path.exists() for path in second)
     after = look(first.parent)
     assert all(after[name] == before[name] for name in after)
@@ -324,3 +334,159 @@ def test_a_hold_on_a_folder_that_a_session_left_keeps_it(tmp_path):
     hold = '[[hold]]\nname = "h"\nreason = "r"\nmatch = { cwd = "/srv/claim" }\n'
     assert judged(tmp_path, old) == {OLD[0]: "trash"}
     assert judged(tmp_path, hold + old) == {OLD[0]: ""}
+
+
+def twice(home: Path, agent: str) -> tuple[list[Path], Path]:
+    """The two files of one session, of which the first is older, and what bears its name."""
+    if agent == "claude-code":
+        folders = [make_project(home), make_project(home, "-srv-moved")]
+        files = [
+            put(one / f"{OLD[0]}.jsonl", talk(OLD[0], 1 + 2 * n)) for n, one in enumerate(folders)
+        ]
+        return files, put(home / ".claude" / "file-history" / OLD[0] / "ab@v1")
+    name = f"rollout-2026-03-01T06-00-00-{OLD[0]}.jsonl"
+    text = jsonl(meta(0, id=OLD[0]), says("user", "go on", 1))
+    files = [put(home / ".codex" / n / name, text) for n in ("archived_sessions", "sessions")]
+    return files, put(home / ".codex" / "shell_snapshots" / f"{OLD[0]}.sh")
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+@pytest.mark.parametrize("erase", [0, 1])
+def test_what_two_sessions_of_one_id_share_goes_with_the_last(tmp_path, capsys, agent, erase):
+    """While one stays, so does it, and is named; another run takes it with the other one."""
+    files, piece = twice(tmp_path, agent)
+    first, last = files[erase], files[1 - erase]
+    assert command("prune", "--erase", "--write", "--yes", first)() == 0
+    assert f"stays: {piece}: also of {last}" in capsys.readouterr().out
+    assert (first.exists(), last.exists(), piece.exists()) == (False, True, True)
+    assert command("prune", "--erase", "--write", "--yes", last)() == 0
+    assert "stays:" not in capsys.readouterr().out
+    assert not piece.exists()
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_two_sessions_of_one_id_go_with_what_they_share(tmp_path, agent):
+    files, piece = twice(tmp_path, agent)
+    there_and_back(tmp_path, [*files, piece])
+    groups = survey(files)
+    assert sum(group.size for group in groups) == sum(p.stat().st_size for p in [*files, piece])
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_a_hold_on_one_of_two_sessions_of_one_id(tmp_path, agent):
+    """By what they share both are held; by its own file one is, and so is what they share."""
+    files, piece = twice(tmp_path, agent)
+    for name, left in ((piece, 2), (files[0], 1)):
+        hold = f'[[hold]]\nname = "h"\nreason = "r"\nmatch = {{ path = "{name}" }}\n'
+        old = '[[rule]]\nname = "old"\nexpire_after = "30d"\n'
+        policy = 'version = 1\n[defaults]\nmax_delete_fraction = 1.0\nfork = "independent"\n'
+        policy += f"[protect]\nmin_keep_per_project = 0\n{hold}{old}"
+        (tmp_path / "p.toml").write_text(policy)
+        flags = ("--write", "--yes", "--trust-clock", "--policy", tmp_path / "p.toml")
+        assert command("prune", *flags, tmp_path)() == 0
+        assert [path.exists() for path in files].count(True) == left
+        assert piece.exists()
+
+
+def aside(*ids: str, side: object = True) -> bytes:
+    """The records of a subagent of these sessions, one each."""
+    return jsonl(
+        *(
+            prompt(n + 50, None, sessionId=name, isSidechain=side, agentId="1")
+            for n, name in enumerate(ids)
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "joined"),
+    [
+        ("agent-1.jsonl", aside(OLD[0]), True),
+        ("agent-1.jsonl", aside(OLD[1], OLD[0]), True),
+        ("agent-1.jsonl", aside(OLD[0]) * 200, True),
+        ("agent-1.jsonl", aside(*[OLD[0]] * 90, YOUNG, *[OLD[0]] * 90), False),
+        ("agent-1.jsonl", aside(OLD[0]) * 90 + talk(YOUNG, 9) + aside(OLD[0]) * 90, False),
+        ("other.jsonl", aside(OLD[0]), False),
+        ("../-srv-else/agent-1.jsonl", aside(OLD[0]), False),
+        (f"{CHILD}.jsonl", aside(OLD[0]), False),
+        (f"{CHILD}.jsonl", dump({"type": "summary", "leafUuid": uid(1)}), True),
+        (
+            f"{CHILD}.jsonl",
+            (s := dump({"type": "summary", "summary": "x" * 90, "leafUuid": uid(1)}) + b"\n") * 90
+            + talk(CHILD, 70)
+            + s * 90,
+            False,
+        ),
+    ],
+)
+def test_only_what_is_a_subagent_or_a_title_to_its_end_is_a_piece(folder, name, data, joined):
+    """Else a file is a session of its own, whatever its ends claim."""
+    session(folder, OLD[0])
+    session(folder, YOUNG, 9)
+    path = put((folder / name).parent.resolve() / Path(name).name, data)
+    groups = survey(each_below(folder.parent, SUFFIXES))
+    (group,) = (one for one in groups if any(piece.path == path for piece in one.pieces))
+    assert (group.file != path) is joined
+
+
+@pytest.mark.parametrize(
+    ("header", "joined"),
+    [
+        ({"source": {"subagent": {"other": "x"}}}, True),
+        ({"thread_source": "subagent"}, True),
+        ({}, False),
+        ({"source": "cli", "thread_source": "user"}, False),
+        ({"thread_source": "subagent", "id": OLD[2]}, False),
+        ({"thread_source": "subagent", "forked_from_id": OLD[0]}, False),
+    ],
+)
+def test_a_thread_is_a_piece_only_where_its_header_says_that_it_is_a_subagent(
+    tmp_path, header, joined
+):
+    place = tmp_path / ".codex" / "sessions"
+    name = "rollout-2026-03-01T06-00-00-{}.jsonl"
+    put(place / name.format(OLD[0]), jsonl(meta(0, id=OLD[0]), says("user", "go on", 1)))
+    head = meta(2, **{"id": CHILD, "parent_thread_id": OLD[0]} | header)
+    behind = meta(3, id=OLD[0], parent_thread_id=OLD[1], thread_source="subagent")
+    path = put(place / name.format(CHILD), jsonl(head, behind, says("user", "go on", 4)))
+    groups = survey(each_below(tmp_path, SUFFIXES))
+    assert [piece.path for one in groups for piece in one.pieces].count(path) == 1
+    assert len(groups) == (1 if joined else 2)
+
+
+@pytest.mark.parametrize(
+    ("data", "left"),
+    [
+        (talk(OLD[0]), []),
+        (lines(LONG_AGO, "2286-11-20T17:46:40Z"), ["", "x"]),
+        (talk(YOUNG, 9), ["x"]),
+        (b'{"weather": "fog"}\n' * 3, ["x"]),
+        (b"torn\n", ["", "x"]),
+        (b"\x28\xb5\x2f\xfd torn", ["", "x"]),
+    ],
+)
+def test_a_twin_is_what_it_holds(folder, data, left):
+    """It can be younger, of another session, or unreadable: in doubt nothing goes."""
+    transcript, output = session(folder, OLD[0])
+    packed = data if data[:1] == b"\x28" else zstandard.compress(data)
+    twin = put(folder / f"{OLD[0]}.jsonl.zst", packed)
+    prune(folder.parents[2], "trash", OLD[0])
+    assert transcript.exists() is output.exists() is ("" in left)
+    assert twin.exists() is ("x" in left)
+
+
+def test_a_link_beside_a_session_is_no_twin(folder, tmp_path, capsys):
+    outside = put(tmp_path / "outside.zst", zstandard.compress(talk(OLD[0])))
+    gone = session(folder, OLD[0])
+    twin = folder / f"{OLD[0]}.jsonl.zst"
+    twin.symlink_to(outside)
+    there_and_back(folder.parents[2], gone)
+    assert f"stays: {twin}: a link" in capsys.readouterr().out
+
+
+def test_an_id_of_two_sessions_lists_both(folder, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(folder.parents[2]))
+    one = session(folder, OLD[0])[0]
+    two = session(make_project(folder.parents[2], "-srv-moved"), OLD[0])[0]
+    assert command("prune", "--erase", OLD[0])() == 3
+    assert f"or one of the paths: {one}, {two}" in capsys.readouterr().err

@@ -7,7 +7,7 @@ Reading functions never write. `apply` and `undo` are the only doors to the disk
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -70,6 +70,7 @@ __all__ = [
 _PLAIN = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 SUFFIXES = (*_PLAIN, *(ending + SEALED for ending in _PLAIN))
 _HEAD = 1 << 12
+_SHOWN = 10
 # Inside an agent's home a file that was written this lately may be written again, in seconds.
 _RECENT = 60.0
 
@@ -135,12 +136,17 @@ def _by_id(name: str) -> Path:
     if found:
         raise InputError(
             f"{len(found)} sessions have an id that begins with {name}",
-            hint="give more of the id, or a path",
+            hint=f"give more of the id, or one of the paths: {_listed(found)}",
         )
     raise InputError(
         f"there is no file {name}, and no session of that id in an agent's home",
         hint="give a path, a folder, or the beginning of a session id",
     )
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    more = len(paths) - _SHOWN
+    return ", ".join(map(str, paths[:_SHOWN])) + (f", and {more} more" if more > 0 else "")
 
 
 def validate(

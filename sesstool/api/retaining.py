@@ -384,6 +384,7 @@ def _check(group: Group, wanted: Plan, watch: holds.Watch, *, ignore_live: bool)
     """Raise unless a group is as it was when the plan was made, and nobody wants it to stay."""
     if held := decide.held(group, watch.now(), _now(wanted)):
         raise WriteError(f"{group.path} is under the hold {held.name} by now", hint=_HELD)
+    group.inherit()
     if not all(piece.unchanged() for piece in group.pieces) or group.has_more():
         raise WriteError(f"{group.path} has changed since it was looked at", hint="run it again")
     if not ignore_live and (found := group.writer()):

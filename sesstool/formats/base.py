@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -308,6 +308,19 @@ class Format(ABC):
         """
         return ""
 
+    def is_piece(
+        self, records: Iterable[dict[str, Any]], path: Path, others: Container[str]
+    ) -> bool:
+        """Whether a file with an `owner` is a piece of it, by all its records.
+
+        `others` are the ids of other sessions that have records of their own.
+        """
+        return True
+
+    def may_own(self, path: Path, piece: Path) -> bool:
+        """Whether a piece can be one of a session, by where both lie."""
+        return True
+
     def tag(self, value: dict[str, Any]) -> str | None:
         """The label that a record gives the session in the place of an earlier one, "" for none."""
         return None
@@ -375,17 +388,11 @@ class Format(ABC):
         return ()
 
     def places(self, path: Path) -> Iterable[Path]:
-        """The `parts` of a session, and the `links` among them.
-
-        Raises InputError where something cannot be looked at.
-        """
+        """The `parts` of a session, and the `links` among them. Raises InputError."""
         return ()
 
     def parts(self, path: Path) -> Iterable[Path]:
-        """The other files that belong to this session alone: subagents, outputs, metadata.
-
-        Raises as `places`.
-        """
+        """The other files of this session alone: subagents, outputs, metadata. Raises likewise."""
         return (part for part in self.places(path) if not part.is_symlink())
 
     def links(self, path: Path) -> Iterable[Path]:

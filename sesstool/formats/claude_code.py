@@ -8,10 +8,8 @@ has branches. A compaction is a `compact_boundary` without a parent, then a summ
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -19,10 +17,8 @@ from typing import Any
 from sesstool.errors import InputError
 from sesstool.formats.anthropic_blocks import MESSAGE_FROZEN, MESSAGE_OPAQUE, block_event
 from sesstool.formats.base import (
-    Fault,
     Format,
     Origin,
-    Place,
     Question,
     Score,
     SideFile,
@@ -34,8 +30,15 @@ from sesstool.formats.base import (
     share,
     text,
 )
-from sesstool.formats.claude_home import BEYOND, session_files, session_traces
+from sesstool.formats.claude_home import (
+    BEYOND,
+    configured,
+    like_home,
+    session_files,
+    session_traces,
+)
 from sesstool.formats.claude_records import COPIED, FROZEN, META_TYPES, OPAQUE, twins_of
+from sesstool.formats.claude_tracker import ClaudeTracker
 from sesstool.formats.events import (
     Checkpoint,
     Meaning,
@@ -46,20 +49,17 @@ from sesstool.formats.events import (
     Unknown,
 )
 from sesstool.formats.payloads import Payload, of_results
-from sesstool.formats.side_files import below, beside, home_of, present
+from sesstool.formats.side_files import below, home_of, present
 from sesstool.formats.wording import answer_text, is_blank
 from sesstool.records.heal import decode_any
 from sesstool.records.jsonspan import dumps
 from sesstool.records.live import process_alive, processes
-from sesstool.records.recover import Record
-from sesstool.records.source import Source, read_file
+from sesstool.records.source import read_file
 
 CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
 _TALK = frozenset({"user", "assistant"})
+_AGENT = "agent-"  # so the files of subagents begin, which lay beside sessions before 2.1.2
 _PLACEHOLDER = re.compile(r"<[A-Z_]+>")
-_KEPT_OUTPUT = re.compile(
-    r"<persisted-output>\n[^\n]*saved to: [^\n]*[/\\]tool-results[/\\]([\w.-]+)\n"
-)
 # What a project's folder name has a hyphen for.
 _NO_SLUG = re.compile(r"[^A-Za-z0-9]")
 _INDEX = "start the agent, which may mend it"
@@ -135,7 +135,7 @@ class ClaudeCode(Format):
 
     def tracker(self, path: Path | None) -> Tracker:
         """See `Format.tracker`."""
-        return _Tracker(path)
+        return ClaudeTracker(path)
 
     def answer(self, question: Question) -> bytes:
         """See `Format.answer`. The time is the call's: a newer one would make it the leaf."""
@@ -192,11 +192,21 @@ class ClaudeCode(Format):
         """
         if values and all(value.get("type") == "summary" for value in values):
             return text(values[-1].get("leafUuid"))
-        records = [value for value in values if "isSidechain" in value]
-        if records and all(value["isSidechain"] is True for value in records):
-            name = text(records[-1].get("sessionId"))
-            return "" if name == self.session_id(path) else name
+        if path.name.startswith(_AGENT) and values and all(map(_is_aside, values)):
+            return text(values[-1].get("sessionId"))
         return ""
+
+    def is_piece(
+        self, records: Iterable[dict[str, Any]], path: Path, others: Container[str]
+    ) -> bool:
+        """See `Format.is_piece`."""
+        if path.name.startswith(_AGENT):
+            return all(_is_aside(v) and text(v.get("sessionId")) not in others for v in records)
+        return all(value.get("type") == "summary" for value in records)
+
+    def may_own(self, path: Path, piece: Path) -> bool:
+        """See `Format.may_own`: the folders of projects tell apart what has one id."""
+        return path.parent == piece.parent
 
     def tag(self, value: dict[str, Any]) -> str | None:
         """See `Format.tag`."""
@@ -217,7 +227,7 @@ class ClaudeCode(Format):
 
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""
-        return home_of(path, ".claude", _home, ("projects",))
+        return home_of(path, ".claude", configured, ("projects",))
 
     def writer(self, path: Path) -> str | None:
         """See `Format.writer`: the agent registers each running process with its session.
@@ -252,11 +262,11 @@ class ClaudeCode(Format):
 
     def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`."""
-        return _home().glob(f"projects/*/{escape(prefix)}*.jsonl{ending}")
+        return configured().glob(f"projects/*/{escape(prefix)}*.jsonl{ending}")
 
     def folders(self) -> Iterable[Path]:
         """See `Format.folders`."""
-        return [_home() / "projects"]
+        return [configured() / "projects"]
 
     def drawn(self, path: Path) -> Iterable[SideFile]:
         """See `Format.drawn`."""
@@ -283,7 +293,7 @@ class ClaudeCode(Format):
 
     def others(self, path: Path) -> Iterable[SideFile]:
         """See `Format.others`."""
-        home = self.home(path) or _like_home(path)
+        home = self.home(path) or like_home(path)
         if home is not None:
             yield from present(
                 home,
@@ -299,7 +309,7 @@ class ClaudeCode(Format):
 
     def traces(self, path: Path) -> Iterable[Trace]:
         """See `Format.traces`."""
-        home, name = self.home(path) or _like_home(path), self.session_id(path)
+        home, name = self.home(path) or like_home(path), self.session_id(path)
         if home is not None and name:
             yield from session_traces(home, name)
 
@@ -328,14 +338,8 @@ class ClaudeCode(Format):
         return path.name.startswith("agent-") or bool(_UUID_NAME.fullmatch(path.name))
 
 
-def _home() -> Path:
-    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
-
-
-def _like_home(path: Path) -> Path | None:
-    """A copy of the agent's home folder, by what lies in it, that a path lies in."""
-    folders = (f.parent for f in path.absolute().parents if f.name == "projects")
-    return next((f for f in folders if (f / "history.jsonl").is_file()), None)
+def _is_aside(value: dict[str, Any]) -> bool:
+    return value.get("isSidechain") is True
 
 
 def _is_ours(value: dict[str, Any]) -> bool:
@@ -377,85 +381,3 @@ def _talk(value: dict[str, Any], kind: str, out: Meaning) -> None:
                 results = results or type(event) is ToolResult
     prompt = kind == "user" and not results and value.get("isMeta") is not True
     out.events.append(Message("/message/content", kind, content, hidden, prompt))
-
-
-class _Tracker(Tracker):
-    """Sessions, sidechains and echoes of errors in one transcript."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._sessions: Counter[str] = Counter()
-        self._first: dict[str, Place] = {}
-        self._echoes = 0
-        self._echo: Place | None = None
-        self._sidechain = self._main = 0
-        self._outputs: dict[str, Place] = {}
-
-    def see(self, record: Record, meaning: Meaning) -> None:
-        """See `Tracker.see`."""
-        if not meaning.linked:
-            return
-        value = record.value or {}
-        name = meaning.session
-        if name and "forkedFrom" not in value:
-            if name not in self._sessions:
-                self._first[name] = _place(record)
-            self._sessions[name] += 1
-        if meaning.scope:
-            self._sidechain += 1
-        else:
-            self._main += 1
-        for event in meaning.events:
-            if type(event) is ToolResult and type(event.content) is str:
-                self._result(record, event.content)
-        if value.get("isApiErrorMessage") is True:
-            self._echoes += 1
-            self._echo = self._echo or _place(record)
-
-    def _result(self, record: Record, content: str) -> None:
-        """A long result is kept in a file, of which the record holds the name."""
-        found = _KEPT_OUTPUT.match(content)
-        if found and self._path is not None:
-            name = found.group(1)
-            if not beside(self._path.with_suffix("") / "tool-results" / name):
-                self._outputs.setdefault(name, _place(record))
-
-    def faults(self, source: Source) -> Iterable[Fault]:
-        """See `Tracker.faults`."""
-        for name, place in self._outputs.items():
-            message = f"the whole output, tool-results/{name}, is not beside the session"
-            yield Fault("missing-side-file", place, message)
-        if self._echo:
-            yield Fault("error-echo", self._echo, f"{self._echoes} records echo an API error")
-        if self._sidechain and not self._main and self._sessions:
-            owner = next(iter(self._sessions))
-            message = f"this is the transcript of a subagent of session {owner}"
-            yield Fault("subagent", self._first[owner], message)
-            yield from self._described(self._first[owner])
-        elif len(self._sessions) > 1:
-            yield self._foreign()
-
-    def _described(self, place: Place) -> Iterable[Fault]:
-        """Since 2.1 a subagent's kind stands in a file beside its transcript."""
-        path = self._path
-        if path is not None and path.parent.name == "subagents":
-            described = path.with_suffix(".meta.json")
-            if not beside(described):
-                message = f"{described.name}, which tells the subagent's kind, is not beside it"
-                yield Fault("missing-side-file", place, message)
-
-    def _foreign(self) -> Fault:
-        stem = self._path.name.removesuffix(".jsonl") if self._path else ""
-        own = stem if stem in self._sessions else next(iter(self._sessions))
-        foreign = [s for s in self._sessions if s != own]
-        count = sum(self._sessions[s] for s in foreign)
-        return Fault(
-            "wrong-session",
-            self._first[foreign[0]],
-            f"{count} records belong to session {', '.join(sorted(foreign)[:3])}, not to {own}",
-            "move them by hand into a file of their own, named for their session",
-        )
-
-
-def _place(record: Record) -> Place:
-    return Place(record.line, record.start, record.end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,17 @@ BEYOND = (
     "logs that --debug-file wrote elsewhere",
     "what Claude Code for the desktop, the web or an editor keeps of the same session",
 )
+
+
+def configured() -> Path:
+    """The home of this user."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+
+
+def like_home(path: Path) -> Path | None:
+    """A copy of the agent's home folder, by what lies in it, that a path lies in."""
+    folders = (f.parent for f in path.absolute().parents if f.name == "projects")
+    return next((f for f in folders if (f / "history.jsonl").is_file()), None)
 
 
 def session_files(home: Path, name: str) -> Iterator[Path]:

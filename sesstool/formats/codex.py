@@ -220,9 +220,15 @@ class Codex(Format):
         return Origin(parent, "subagent") if parent else None
 
     def owner(self, values: Sequence[dict[str, Any]], path: Path) -> str:
-        """See `Format.owner`: a subagent has a rollout of its own."""
-        origins = (self.origin(value) for value in values if value.get("type") == "session_meta")
-        origin = next(origins, None)
+        """See `Format.owner`: a subagent has a rollout of its own, and its header says so."""
+        header = next((v for v in values if v.get("type") == "session_meta"), {})
+        payload = mapping(header.get("payload"))
+        aside = payload.get("thread_source") == "subagent" or "subagent" in mapping(
+            payload.get("source")
+        )
+        if not aside or text(payload.get("id")) != self.session_id(path):
+            return ""
+        origin = self.origin(header)
         return origin.session if origin is not None and origin.mode == "subagent" else ""
 
     def home(self, path: Path) -> Path | None:

@@ -288,6 +288,12 @@ def _stays(row: Row, plan: Plan, ends: dict[str, Done] | None) -> Iterator[str]:
         if others := sum(piece.names > 1 for piece in row.group.pieces):
             yield f"stays: other names (hard links) of {count(others, 'file')}"
         yield from copies_of(row.group.path, plan.copies)
+        going = {other.group.path for other in plan.rows if other.decision.removes}
+        going -= {path for path, done in (ends or {}).items() if done.skipped is not None}
+        for piece, owners in row.group.common:
+            left = [one.path for one in owners if one is not row.group and one.path not in going]
+            if left:
+                yield safe(f"stays: {piece.path}: also of {left[0]}")
         for link in row.group.links:
             yield f"stays: {safe(str(link))}: a link, and may be somebody else's"
     done = ends.get(row.group.path) if ends else None

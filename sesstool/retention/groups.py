@@ -62,7 +62,9 @@ class Group:
     done to it. `blind` says why no time is known, which is so for good where it is `doubtful`.
     `links` are symbolic links among its files, which stay. `records` counts those of the session,
     -1 where they were not counted. `place` is where the session was, where only other files of it
-    are left. `joined` are transcripts that lie elsewhere than its parts do.
+    are left. `joined` are transcripts that lie elsewhere than its parts do. `common` are files that
+    other groups claim as well, each with all its owners: they go with the last of these. It is
+    `alone` where its name is another session's, of which the parts are.
     """
 
     form: Format | None
@@ -79,7 +81,9 @@ class Group:
     base: str = ""
     links: tuple[Path, ...] = ()
     joined: tuple[Path, ...] = ()
+    common: tuple[tuple[Piece, tuple[Group, ...]], ...] = field(default=(), repr=False)
     doubtful: bool = False
+    alone: bool = False
     asked: bool = True
     records: int = -1
     place: Path | None = None
@@ -107,7 +111,11 @@ class Group:
     @property
     def paths(self) -> tuple[str, ...]:
         """The same of all its files."""
-        return tuple(str(piece.path) for piece in self.pieces)
+        return tuple(str(piece.path) for piece in self._every)
+
+    @property
+    def _every(self) -> tuple[Piece, ...]:
+        return (*self.pieces, *(piece for piece, _ in self.common))
 
     @property
     def also(self) -> Also:
@@ -133,13 +141,14 @@ class Group:
 
     @property
     def size(self) -> int:
-        """The bytes of all its files."""
-        return sum(piece.size for piece in self.pieces)
+        """The bytes of all its files; those of one that others have too count for one of them."""
+        first = (piece.size for piece, owners in self.common if owners[0] is self)
+        return sum(piece.size for piece in self.pieces) + sum(first)
 
     @property
     def modified(self) -> datetime:
         """The newest time of its files, or the end of what a time can be."""
-        newest = max(piece.mtime for piece in self.pieces)
+        newest = max(piece.mtime for piece in self._every)
         try:
             return datetime.fromtimestamp(newest / 1e9, UTC)
         except (ValueError, OverflowError, OSError):
@@ -215,15 +224,23 @@ class Group:
         self._be_young(other.recorded)
         if other.doubtful:
             self.doubt(other.blind)
-        self.untouched = self.untouched or other.untouched
+        if other.form is not None:
+            self.untouched = self.untouched or other.untouched
+
+    def inherit(self) -> None:
+        """Take what it has in common with others for its own where all of those are gone."""
+        for piece, owners in self.common:
+            if not any(os.path.lexists(one.file) for one in owners if one is not self):
+                self.pieces += (piece,)
+        self.common = tuple(one for one in self.common if one[0] not in self.pieces)
 
     def has_more(self) -> bool:
         """Whether files have come to the session since it was looked at. Raises InputError."""
-        if self.form is None:
+        if self.form is None or self.alone:
             return False
         plain = self.plain
         shared = {side.path for side in self.form.drawn(plain) if side.path.parent == plain.parent}
-        known = {piece.path for piece in self.pieces} | set(self.links) | shared
+        known = {piece.path for piece in self._every} | set(self.links) | shared
         return not known.issuperset(self.form.places(plain))
 
     def trouble(self) -> tuple[str, str]:
@@ -234,7 +251,7 @@ class Group:
 
     def writer(self) -> tuple[str, str] | None:
         """The trouble that somebody writes to the session, if somebody does."""
-        for piece in self.pieces:
+        for piece in self._every:
             if ".jsonl" in piece.path.suffixes:
                 try:
                     found = find_writer(piece.path, recent_seconds=None)
@@ -248,7 +265,7 @@ class Group:
     def _damage(self) -> tuple[str, str]:
         """Whether all lines of its transcripts are whole records."""
         try:
-            for piece in self.pieces:
+            for piece in self._every:
                 if ".jsonl" in piece.path.suffixes:
                     count, bad = self._read(piece.path)
                     if bad:

@@ -9,9 +9,9 @@ import os
 import re
 import stat
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from sesstool.retention.groups import Contains, Group, Piece
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
+_Name = tuple[Path, str]  # the home, and an id in it
 _END = 1 << 13
 _UUID = re.compile(rb'"uuid": ?"([^"\\]+)"')
 _NO_SESSION = "format unknown: never touched"
@@ -38,7 +39,8 @@ class _Found:
     """A file under way to a group. `root` is the home that it lies in, or its folder.
 
     `owner` is the id of the session that it is a piece of, or of a record in it, "" where it is a
-    session; `first` the id of its first record.
+    session; `first` the id of its first record, `ids` those of sessions that records name. `blind`
+    says why it cannot be read, "" where it can.
     """
 
     group: Group
@@ -46,6 +48,8 @@ class _Found:
     owner: str = ""
     origin: Origin | None = None
     first: str = ""
+    ids: set[str] = field(default_factory=set)
+    blind: str = ""
 
 
 def survey(
@@ -70,15 +74,16 @@ def survey(
         if path in taken:
             continue
         twin = found.get(bare_path(path))
-        if twin is not None:
-            _add(twin.group, path)
-            continue
         one = _look(path, keys, homes)
-        if one is not None:
-            taken.update(piece.path for piece in one.group.pieces[1:])
-            found[bare_path(path)] = one
+        if one is None or (twin is not None and _is_added(twin, one)):
+            continue
+        taken.update(piece.path for piece in one.group.pieces[1:])
+        found[bare_path(path) if twin is None else path] = one
+    for path in taken & found.keys():  # beside a session, and seen before it
+        del found[path]
     _join(found)
     groups = sorted((one.group for one in found.values()), key=lambda group: group.path)
+    _share(groups)
     for group in groups:
         group.codes = codes
         group.asked = wanted is None or any(bare_path(p.path) in wanted for p in group.pieces)
@@ -112,13 +117,13 @@ def _look(path: Path, keys: Keys | None, homes: Homes) -> _Found | None:
     at_home = homes.of(plain)
     form = _format(values, plain, at_home[0] if at_home else None)
     if form is None:
-        return _Found(Group(None, (piece,), untouched=_NO_SESSION))
+        return _Found(Group(None, (piece,), untouched=_NO_SESSION), blind=blind)
     group = Group(form, (piece,), form.session_id(plain), keys=keys)
     _take_pieces(group)
     if blind:
         group.blind = blind
     root = at_home[1] if at_home else plain.parent
-    found = _told(_Found(group, root), form, values, plain)
+    found = _told(_Found(group, root, blind=blind), form, values, plain)
     # It is as young as the youngest of its subagents.
     for piece in group.pieces[1:]:
         if ".jsonl" in piece.path.suffixes:
@@ -144,11 +149,13 @@ def _told(found: _Found, form: Format, values: Sequence[dict[str, Any]], path: P
     for value in values:
         told = group.tell(value, own=True)
         found.first = found.first or told.id
+        found.ids.add(told.session)
         found.origin = found.origin or form.origin(value)
     found.owner = form.owner(values, path)
     if found.owner in {form.meaning(value).session for value in values[-1:]}:
         group.session = form.session_id(path) or found.owner
     group.session = group.session or path.name.partition(".")[0]
+    found.ids -= {""}
     return found
 
 
@@ -182,33 +189,101 @@ def _pieces(form: Format, plain: Path, own: Piece) -> tuple[tuple[Piece, ...], t
     return tuple(pieces.values()), tuple(links)
 
 
-def _add(group: Group, path: Path) -> None:
-    """Take a twin of the session into its group; the plain one stands first."""
-    known = {piece.path for piece in group.pieces}
-    if path not in known:
-        group.pieces = (*group.pieces, Piece.of(path, path.lstat()))
+def _is_added(session: _Found, twin: _Found) -> bool:
+    """Take a twin of a session into its group, if it is one; the plain one stands first."""
+    group, other = session.group, twin.group
+    if other.untouched == _LINK:
+        group.links += (other.file,)
+        return True
+    if blind := twin.blind or session.blind:
+        group.merge(other)
+        group.doubt(blind)
+        return True
+    known = session.ids | {group.session}
+    if other.form is group.form and not (twin.ids and twin.ids.isdisjoint(known)):
+        group.merge(other)
+        return True
+    if group.form is not None and other.form is not None:
+        # It has the name of one session, whose parts are not its own, and is another.
+        other.session = max(twin.ids, default=other.session)
+        other.alone, other.pieces, other.links = True, other.pieces[:1], ()
+    return False
 
 
 def _join(found: dict[Path, _Found]) -> None:
     """Put what a session owns into its group, and tell families and bases."""
-    owners = {(one.root, one.group.session): one for one in found.values() if not one.owner}
-    owned = {(one.root, one.group.session): one for one in found.values() if one.owner}
+    _check_owned(found.values())
+    owners, owned = defaultdict[_Name, list[_Found]](list), dict[_Name, _Found]()
+    for one in found.values():
+        if one.owner:
+            owned[one.root, one.group.session] = one
+        else:
+            owners[one.root, one.group.session].append(one)
     titles = [
         one for one in owned.values() if (one.root, one.owner) not in owners.keys() | owned.keys()
     ]
-    owners |= _holders(titles, owners.values())
+    sessions = [one for some in owners.values() for one in some]
+    for name, some in _holders(titles, sessions).items():
+        owners[name] += some
     for key, one in list(found.items()):
-        owner = one
-        seen: set[str] = set()
-        while owner.owner and owner.owner not in seen:  # a subagent may have one of its own
-            seen.add(owner.owner)
-            above = (owner.root, owner.owner)
-            owner = owners.get(above) or owned.get(above) or owner
-        if owner is not one and not owner.owner:
+        for owner in _owners_of(one, owners, owned):
             owner.group.merge(one.group)
-            del found[key]
+            found.pop(key, None)
     _rest(found)
     _relate(found.values())
+
+
+def _check_owned(found: Collection[_Found]) -> None:
+    """Have no owner of a file that holds more than a piece of it does."""
+    known: dict[Path, set[str]] = defaultdict(set)
+    for one in found:
+        if not one.owner and one.group.pieces[0].size:
+            known[one.root].add(one.group.session)
+    for one in found:
+        group = one.group
+        if one.owner and group.form is not None:
+            records = _records(group.file, group.keys)
+            try:
+                sound = group.form.is_piece(records, group.file, known[one.root] - {one.owner})
+            except (AuthError, InputError):
+                sound = False
+            one.owner = one.owner if sound else ""
+
+
+def _owners_of(
+    one: _Found, owners: Mapping[_Name, list[_Found]], owned: Mapping[_Name, _Found]
+) -> list[_Found]:
+    """The sessions that a file is a piece of: where some have one id, of all of them."""
+    form, name = one.group.form, one.owner
+    seen: set[str] = set()
+    while form is not None and name and name not in seen:  # a subagent may have one of its own
+        seen.add(name)
+        above = owners.get((one.root, name), ())
+        if some := [o for o in above if form.may_own(o.group.file, one.group.file)]:
+            return some
+        middle = owned.get((one.root, name))
+        name = middle.owner if middle is not None else ""
+    return []
+
+
+def _share(groups: Iterable[Group]) -> None:
+    """Part what several groups claim from what is of one alone."""
+    claims: dict[Path, list[Group]] = defaultdict(list)
+    for group in groups:
+        for piece in group.pieces[1:]:
+            claims[piece.path].append(group)
+    for group in groups:
+        common = [piece for piece in group.pieces[1:] if len(claims[piece.path]) > 1]
+        if common:
+            group.common = tuple((piece, tuple(claims[piece.path])) for piece in common)
+            group.pieces = tuple(piece for piece in group.pieces if piece not in common)
+
+
+def _records(path: Path, keys: Keys | None) -> Iterator[dict[str, Any]]:
+    """All records of a file that can be read. Raises AuthError and InputError."""
+    with open_source(path, keys) as source:
+        for _, _, line, _ in lines(source):
+            yield from _values(line)
 
 
 def _rest(found: dict[Path, _Found]) -> None:
@@ -233,23 +308,21 @@ def _rest(found: dict[Path, _Found]) -> None:
         _take_pieces(group)
 
 
-def _holders(
-    titles: Iterable[_Found], sessions: Iterable[_Found]
-) -> dict[tuple[Path, str], _Found]:
-    """The sessions that hold the records which titles in files of their own are for."""
+def _holders(titles: Iterable[_Found], sessions: Iterable[_Found]) -> dict[_Name, list[_Found]]:
+    """The sessions, by these, that hold the records which titles in files of their own are for."""
     wanted: dict[Path, set[bytes]] = defaultdict(set)
     for one in titles:
         wanted[one.group.file.parent].add(one.owner.encode())
-    holders: dict[tuple[Path, str], _Found] = {}
+    holders: dict[_Name, list[_Found]] = defaultdict(list)
     for one in sessions:
         names = wanted.get(one.group.file.parent)
         if not names or one.group.form is None:
             continue
         try:
             with open_source(one.group.file, one.group.keys) as source:
-                for _, _, line, _ in lines(source):
-                    for name in names.intersection(_UUID.findall(line)):
-                        holders[one.root, name.decode()] = one
+                held = {n for _, _, line, _ in lines(source) for n in _UUID.findall(line)}
+            for name in names & held:
+                holders[one.root, name.decode()].append(one)
         except (InputError, AuthError):
             continue  # what cannot be read owns nothing that can be told
     return holders
