@@ -268,6 +268,9 @@ def _append(path: Path, rows: Sequence[Line]) -> None:
         if not fault and head not in (last, Head(0, _NONE)) and not _holds(path, head):
             fault = str(head)
         lines, newest = _continued(last, rows, fault)
+        if not fault and head != last:
+            with suppress(OSError):  # so that a run of kills leaves the head one addition behind
+                _point(path, last)
         try:
             write(descriptor, b"".join(lines))
         except OSError:
