@@ -51,8 +51,10 @@ def to_text(
     names = _names(ids)
     for row in shown:
         places[_place(row)].append(row)
+    going = {row.group.path for row in plan.rows if row.decision.removes}
+    going -= {path for path, one in (ends or {}).items() if one.skipped is not None}
     sections = [
-        (name, [(_cells(row, ends, names), list(_stays(row, plan, ends))) for row in rows])
+        (name, [(_cells(row, ends, names), list(_stays(row, plan, ends, going))) for row in rows])
         for name, rows in sorted(places.items())
     ]
     if plan.ended:
@@ -276,7 +278,7 @@ def _end(ends: dict[str, Done] | None, path: str, files: int, reason: str) -> tu
     return done.entry.id if done.entry else "done", reason
 
 
-def _stays(row: Row, plan: Plan, ends: dict[str, Done] | None) -> Iterator[str]:
+def _stays(row: Row, plan: Plan, ends: dict[str, Done] | None, going: set[str]) -> Iterator[str]:
     """What of a session stays although it goes, goes although it stays, or went elsewhere."""
     if (gone := plan.outputs.get(row.group.path)) and row.group.form:
         files = f" and {count(gone.files, 'file')} of output" if gone.files else ""
@@ -288,8 +290,6 @@ def _stays(row: Row, plan: Plan, ends: dict[str, Done] | None) -> Iterator[str]:
         if others := sum(piece.names > 1 for piece in row.group.pieces):
             yield f"stays: other names (hard links) of {count(others, 'file')}"
         yield from copies_of(row.group.path, plan.copies)
-        going = {other.group.path for other in plan.rows if other.decision.removes}
-        going -= {path for path, done in (ends or {}).items() if done.skipped is not None}
         for piece, owners in row.group.common:
             left = [one.path for one in owners if one is not row.group and one.path not in going]
             if left:
