@@ -128,7 +128,7 @@ def trashed(client: str, clients: str, script: Path, work: Path) -> int:
             faults += [f"{sessions[session]} resumes"] * bool(after[session][0])
         for entry in trash.entries(state):
             if entry.session == back:
-                trash.restore(state, entry)
+                trash.restore(entry)
         after[back] = sent(back, sessions[back])
         print(f"{'session':20} {'before':10} {'after':10} sent: messages/calls")
         for session, words in sessions.items():
