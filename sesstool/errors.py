@@ -15,6 +15,7 @@ SesstoolError
 │   └── PayloadError    5   the encrypted bytes were changed or cut
 └── WriteError          6   nothing was changed
     ├── StalePlanError  6   the file is not the one that the plan was made for
+    ├── UnfinishedError 6   it was done, and the next run does what is left behind it
     ├── ResidueError    6   a redacted text still holds what was to go
     └── UndoError       6   nothing to put back, or the file changed since
 
@@ -113,6 +114,10 @@ class WriteError(SesstoolError):
 
 class StalePlanError(WriteError):
     """The file is not the one that the plan was made for."""
+
+
+class UnfinishedError(WriteError):
+    """What was asked was done; what is left behind it the next run does."""
 
 
 class ResidueError(WriteError):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import pytest
 
+from sesstool.audit import log, tombstones
 from sesstool.cli.main import run
+from sesstool.errors import WriteError
 from sesstool.records.live import Writer
 from sesstool.retention import trash
 from tests.faults import at_call, forked, kill
@@ -214,3 +217,73 @@ def test_what_somebody_put_beside_an_archive_is_left(tmp_path, monkeypatch):
     assert run(["trash", "restore", "--all"]) == 0
     assert [p.name for p in (tmp_path / "far").rglob("*.*")] == ["note.txt"]
     assert (world.home / next(iter(world.old))).stat().st_mtime_ns == MTIME
+
+
+def test_what_comes_to_a_place_during_a_restore_is_no_restored_session(world, monkeypatch):
+    """The agent writes a new one while the trash is read: both are kept, and nothing is told."""
+    assert prune(world) == 0
+    path = world.home / next(iter(world.old))
+    real = trash.staged
+
+    def late(entry, stage):
+        if stage is trash.Stage.RESTORING:
+            path.write_bytes(b'{"new": 1}\n')
+        return real(entry, stage)
+
+    monkeypatch.setattr(trash, "staged", late)
+    assert run(["trash", "restore", CLAUDE]) == 6
+    assert path.read_bytes() == b'{"new": 1}\n'
+    entry = entry_of(world)
+    assert (entry.stage, entry.where(entry.items[0]).exists()) == (trash.Stage.HELD, True)
+    assert "restore" not in [line["action"] for line in log.read(world.state)]
+
+
+def test_a_restore_that_was_killed_is_ended_though_the_agent_went_on(world, capsys):
+    """What was appended to a file that is back does not make it another file."""
+    assert prune(world) == 0
+    entry = trash.staged(entry_of(world), trash.Stage.RESTORING)
+    path = entry.items[0].path
+    os.link(entry.where(entry.items[0]), path)
+    with path.open("ab") as handle:
+        handle.write(b'{"more": 1}\n')
+    capsys.readouterr()
+    assert prune(world) == 0
+    assert f"{path}: restore was broken off: put back" in capsys.readouterr().err
+    assert path.read_bytes() == world.old[str(path.relative_to(world.home))] + b'{"more": 1}\n'
+    assert all((world.home / name).exists() for name in world.groups[CLAUDE])
+
+
+def test_what_cannot_be_seen_is_not_told_to_be_gone(world, capsys):
+    """Its disk may not be mounted."""
+    assert prune(world) == 0
+    entry = entry_of(world)
+    entry.where(entry.items[1]).rename(world.root / "elsewhere")
+    assert run(["trash", "empty", CLAUDE, "--write", "--yes"]) == 3
+    assert "is missing, so nobody knows whether it is gone" in capsys.readouterr().err
+    assert entry_of(world).stage is trash.Stage.HELD
+    assert list(tombstones.read(world.state)) == []
+
+
+def test_what_was_done_but_for_its_end_is_not_said_to_be_skipped(world, monkeypatch, capsys):
+    """The disk is full behind the lines of the log: the next run ends it."""
+
+    def full(_entry):
+        raise WriteError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(trash, "_held", full)
+        assert prune(world) == 6
+    said = capsys.readouterr()
+    assert "was taken away, and what is behind it is left to the next run" in said.err
+    assert "skipped" not in said.out + said.err
+    assert prune(world) == 0
+    assert world.wrong("trash") is None
+
+
+def test_an_erasure_that_was_stopped_goes_on_with_the_same_names(world):
+    """What an earlier run deleted is not missing."""
+    first, second = (str(world.home / next(iter(files))) for files in world.groups.values())
+    assert run(["prune", "--erase", first, "--write", "--yes"]) == 0
+    assert run(["prune", "--erase", first, second, "--write", "--yes"]) == 0
+    assert not (world.home / second).exists()
+    assert run(["prune", "--erase", f"{first}x", "--write", "--yes"]) == 3

@@ -87,16 +87,15 @@ def staying(found: Iterable[Residue]) -> tuple[str, ...]:
     return tuple(one.fault for one in found if one.fault)
 
 
-def clean(found: Iterable[Residue], state: Path, *, ignore_live: bool = False) -> int:
-    """Take it out; returns how many lines and rows went.
+def clean(found: Iterable[Residue], state: Path, *, ignore_live: bool = False) -> Iterator[int]:
+    """Take it out, file by file; yields how many lines or rows went from each.
 
-    Raises LiveSessionError, InputError and WriteError.
+    With it goes what a run that was killed has left beside such a file. Raises LiveSessionError,
+    InputError and WriteError.
     """
-    return sum(
-        cleanup.clean(one, state, ignore_live=ignore_live)
-        for one in found
-        if (one.count or one.trace.kind == "rows") and not one.fault
-    )
+    for one in found:
+        if (one.count or one.note or one.trace.kind == "rows") and not one.fault:
+            yield cleanup.clean(one, state, ignore_live=ignore_live)
 
 
 def prompts(group: Group) -> list[str] | None:

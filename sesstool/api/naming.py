@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sesstool import api
+from sesstool.audit import log
 from sesstool.errors import InputError
 from sesstool.formats.registry import FORMATS
 from sesstool.records.source import SEALED, bare_path
 from sesstool.records.write import place_of
+from sesstool.retention.accounts import PURGED
 from sesstool.retention.entries import Entry
 
 
@@ -47,6 +49,8 @@ def all_named(
     paths: list[Path] = []
     gone: list[Entry] = []
     for name in names:
+        if erase and _is_purged(name):
+            continue  # by an earlier run of the same command, which was stopped
         found, mine = named(name, away)
         if erase and not found:
             raise InputError(
@@ -56,6 +60,15 @@ def all_named(
         paths += map(place_of, found)
         gone += mine
     return paths, gone
+
+
+def _is_purged(name: str) -> bool:
+    """Whether a path is gone, and the log tells that it was deleted for good."""
+    if os.path.lexists(name) or os.sep not in name:
+        return False
+    real = os.path.realpath(name)
+    lines = log.read(api.state_folder())
+    return any(line.get("action") == PURGED and line.get("path") == real for line in lines)
 
 
 def session_ids(path: Path) -> set[str]:

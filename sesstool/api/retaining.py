@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ from sesstool.errors import (
     ConfigError,
     LiveSessionError,
     SesstoolError,
-    UsageError,
+    UnfinishedError,
     WriteError,
 )
 from sesstool.formats.registry import FORMATS, Homes
@@ -41,7 +40,7 @@ from sesstool.retention.trash import Entry, Order
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
-__all__ = ["Done", "Plan", "Row", "apply", "check_clock", "homes", "only", "plan", "refusals"]
+__all__ = ["Done", "Plan", "Row", "apply", "check_clock", "homes", "plan", "refusals"]
 
 
 _HELD = "sesstool hold list shows who wants it kept, and why"
@@ -67,7 +66,8 @@ class Done(NamedTuple):
     """What came of a row, or of an entry of the trash: the entry, or why it was skipped.
 
     `cleaned` counts the lines and rows that went from shared files, and `left` tells
-    of files of the agent's home that hold words of a session that was erased, or may.
+    of files of the agent's home that hold words of a session that was erased, or may. `unfinished`
+    says what the next run has to do behind it.
     """
 
     path: str
@@ -76,6 +76,7 @@ class Done(NamedTuple):
     skipped: SesstoolError | None = None
     cleaned: int = 0
     left: tuple[str, ...] = ()
+    unfinished: UnfinishedError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,40 +207,6 @@ def refusals(wanted: Plan) -> Iterator[SesstoolError]:
             yield WriteError(why, hint="name that one as well, or first")
 
 
-def only(wanted: Plan, saved: Path) -> Plan:
-    """What a plan has in common with an earlier one, of which the JSON was saved.
-
-    Sessions that changed since stay, and so do those that nothing, or something else, was planned
-    for. Raises UsageError.
-    """
-    known = _saved(saved)
-
-    def judged(row: Row) -> Row:
-        group, decision, _ = row
-        if not row.changes or known.get(group.path) == (decision.action, group.state):
-            return row
-        planned = known.get(group.path, ("",))[0]
-        why = "it has changed since the plan was made" if planned == decision.action else ""
-        return row._replace(decision=decision.kept(why or "it was not planned"), residues=())
-
-    ended = tuple(entry for entry in wanted.ended if known.get(entry.id) == (trash.PURGED, ""))
-    return replace(wanted, rows=tuple(map(judged, wanted.rows)), ended=ended)
-
-
-def _saved(path: Path) -> dict[str, tuple[str, str]]:
-    """The action and the state of each session of a saved plan, and the entries of the trash."""
-    again = "make it with sesstool prune -f json -o FILE"
-    try:
-        value = json.loads(path.read_bytes())
-        sessions = {str(s["path"]): (str(s["action"]), str(s["state"])) for s in value["sessions"]}
-        return sessions | {str(entry["id"]): (trash.PURGED, "") for entry in value["trash"]}
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise UsageError(f"cannot read the plan {path}: {reason}", hint=again) from error
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
-        raise UsageError(f"{path} is no plan of prune", hint=again) from error
-
-
 def apply(
     wanted: Plan,
     *,
@@ -264,6 +231,7 @@ def apply(
         # What others read from goes after them.
         for row in _forks_first(wanted.changes):
             group, decision, _ = row
+            cleaned = 0
             # A signal to stop waits until what was done is told, too.
             with uninterrupted():
                 try:
@@ -276,15 +244,18 @@ def apply(
                     texts = erasing.prompts(group) if row.residues else []
                     found = row.residues if clean_up else ()
                     # First: where it fails, or is killed, the session is still there to be erased.
-                    cleaned = erasing.clean(found, state, ignore_live=ignore_live)
+                    for count in erasing.clean(found, state, ignore_live=ignore_live):
+                        cleaned += count
                     entry = _do(group, decision, wanted, state, ignore_live=ignore_live)
                     left = erasing.left(group, texts)
                     yield Done(group.path, decision.action, entry, None, cleaned, left)
                 except ConfigError:
                     raise  # nobody knows any more what the policy holds
+                except UnfinishedError as error:
+                    yield Done(group.path, decision.action, cleaned=cleaned, unfinished=error)
                 except SesstoolError as error:
                     needed |= {group.base} - {""}
-                    yield Done(group.path, decision.action, skipped=error)
+                    yield Done(group.path, decision.action, skipped=error, cleaned=cleaned)
         there = {entry.id for entry in trash.entries(state)}
         living = erasing.Living()
         for entry in wanted.ended:
@@ -297,7 +268,7 @@ def apply(
                             f"{entry.id} is no longer in the trash", hint="sesstool trash list"
                         )
                     shared = erasing.residues(entry, living=living) if clean_up else []
-                    cleaned = erasing.clean(shared, state, ignore_live=ignore_live)
+                    cleaned = sum(erasing.clean(shared, state, ignore_live=ignore_live))
                     gone, left = trash.purge(entry), erasing.staying(shared)
                     yield Done(entry.path, trash.PURGED, gone, None, cleaned, left)
                 except ConfigError:

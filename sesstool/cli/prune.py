@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sesstool import api
-from sesstool.api import retaining
+from sesstool.api import previews, retaining
 from sesstool.cli.common import Common, common, out_stream, settings, worst
 from sesstool.cli.keys import agreed, can_ask, key_options, keys_of
 from sesstool.cli.sealed import again
@@ -140,7 +140,7 @@ def command(
     )
     refused = list(retaining.refusals(plan)) if erase else []
     if saved is not None:
-        plan = retaining.only(plan, saved)
+        plan = previews.only(plan, saved)
     before = Heads.of(api.state_folder())
     done = None
     if write and plan:
@@ -152,7 +152,8 @@ def command(
         done = _done(shared, plan, clean_up=clean_up)
     failed = printed(shared, _told(shared, plan, done, every=every), ran=done is not None)
     codes = [0, *(tell(shared, error) for error in refused)]
-    codes += [tell(shared, one.skipped) for one in done or () if one.skipped is not None]
+    errors = (one.skipped or one.unfinished for one in done or ())
+    codes += [tell(shared, error) for error in errors if error is not None]
     shared.note(report.summary(plan, done))
     # Who erases must know all of it.
     listed = shared.verbosity > 1 or (erase and done is not None)

@@ -178,7 +178,7 @@ def _delete(
                     )
                 with uninterrupted():  # until it is told, too
                     kept = erasing.residues(entry, living=living) if clean_up else []
-                    erasing.clean(kept, state)
+                    sum(erasing.clean(kept, state))
                     trash.purge(entry)
                     told.append(f"{entry.id}: deleted")
                     told += [f"  left: {safe(why)}" for why in erasing.staying(kept)]
@@ -233,7 +233,8 @@ def settled(shared: Common, written: Sequence[Hold], *, delete: bool = True) -> 
         every = [*written, *holds.read(state)]
         stays = partial(decide.held, holds=every, now=now)
         for entry, end, error in trash.settle(state, stays, delete=delete):
-            shared.note(f"{entry.path}: {entry.action} was broken off: {end}")
+            what = "restore" if entry.stage is trash.Stage.RESTORING else entry.action
+            shared.note(f"{entry.path}: {what} was broken off: {end}")
             if error is not None and error.hint:
                 shared.note(f"hint: {error.hint}")
         if (path := emptying.settle(state)) is not None:

@@ -369,6 +369,7 @@ def _done(one: Done) -> dict[str, Any]:
         "action": one.action,
         "entry": one.entry.id if one.entry else None,
         "skipped": one.skipped.message if one.skipped else None,
+        "unfinished": one.unfinished.message if one.unfinished else None,
         "cleaned": one.cleaned,
         "left": list(one.left),
     }

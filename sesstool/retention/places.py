@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sesstool.errors import InputError
 from sesstool.records.guard import locked
-from sesstool.records.source import Fingerprint, fingerprint
+from sesstool.records.source import Fingerprint, fingerprint, prefixes
 from sesstool.records.write import cannot_write, make_folder, real_path, sweep, sync_folder
 from sesstool.retention import packing, shared
 from sesstool.retention.entries import Entry, Item
@@ -27,15 +27,25 @@ def holds(path: Path, before: Fingerprint) -> bool:
         return False
 
 
-def is_back(item: Item) -> bool:
-    """Whether a file is in its place again, with its bytes, mode and time, and is no link."""
+def is_back(item: Item, here: Path) -> bool:
+    """Whether a file is in its place again, whatever was appended to it since, and is no link.
+
+    `here` is what the trash has of it: where that is the same file, all of it is there.
+    """
     try:
         now = item.path.lstat()
-    except OSError:
+        if not stat.S_ISREG(now.st_mode):
+            return False
+        if here.exists() and here.samefile(item.path):
+            return True
+        if now.st_size > item.before.size:
+            return prefixes(item.path, [item.before.size])[1] == {
+                item.before.size: item.before.sha256
+            }
+    except (OSError, InputError):
         return False
     mode, mtime = stat.S_IMODE(now.st_mode), now.st_mtime_ns
-    regular = stat.S_ISREG(now.st_mode) and (mode, mtime) == (item.before.mode, item.before.mtime)
-    return regular and holds(item.path, item.before)
+    return (mode, mtime) == (item.before.mode, item.before.mtime) and holds(item.path, item.before)
 
 
 def is_same(path: Path, before: Fingerprint) -> bool:

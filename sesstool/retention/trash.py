@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from sesstool.audit import log
 from sesstool.encryption.header import Recipient
-from sesstool.errors import InputError, SesstoolError, StalePlanError, WriteError
+from sesstool.errors import InputError, SesstoolError, StalePlanError, UnfinishedError, WriteError
 from sesstool.records import undo
 from sesstool.records.guard import locked, refuse_live, uninterrupted
 from sesstool.records.source import fingerprint
@@ -113,7 +113,7 @@ def take(state: Path, group: Group, order: Order, now: datetime) -> Entry:
     """Take a group away, whole or not at all. The caller has `one_run`.
 
     Raises LiveSessionError, StalePlanError, InputError and WriteError; then all files are where
-    they were. A signal to stop waits until the group is through.
+    they were, but where it is UnfinishedError. A signal to stop waits until the group is through.
     """
     with ExitStack() as stack:
         stack.enter_context(locked(state, real_path(group.file)))
@@ -129,8 +129,16 @@ def take(state: Path, group: Group, order: Order, now: datetime) -> Entry:
             with suppress(InputError, WriteError):  # the next run does what this one cannot
                 _put_back(entry)
             raise
-        entry = _held(entry)
-    return purge(entry) if order.action == "delete" else entry
+        try:
+            entry = _held(entry)
+            return purge(entry) if order.action == "delete" else entry
+        except (InputError, WriteError) as error:
+            done = "deleted" if order.action == "delete" else "taken away"
+            raise UnfinishedError(
+                f"{group.path} was {done}, and what is behind it is left to the next run: "
+                f"{error.message}",
+                hint=error.hint,
+            ) from error
 
 
 def restore(entry: Entry, unpack: packing.Unpack = packing.unzip) -> None:
@@ -160,11 +168,8 @@ def _check(entry: Entry, unpack: packing.Unpack) -> None:
                 f"the audit log does not tell that {item.path} was taken away",
                 hint=f"see what is in {entry.files}, and move it where it belongs by hand",
             )
-        if os.path.lexists(item.path) and not places.is_back(item):
-            raise WriteError(
-                f"cannot restore {item.path}: {_OCCUPIED}",
-                hint="see what it holds, and move it away",
-            )
+        if os.path.lexists(item.path) and not places.is_back(item, entry.where(item)):
+            raise _occupied(item)
         if real_path(item.path.parent) != item.path.parent:
             raise WriteError(
                 f"cannot restore {item.path}: a folder above it has become a link",
@@ -180,12 +185,25 @@ def _check(entry: Entry, unpack: packing.Unpack) -> None:
             )
 
 
+def _occupied(item: Item) -> WriteError:
+    return WriteError(
+        f"cannot restore {item.path}: {_OCCUPIED}", hint="see what it holds, and move it away"
+    )
+
+
 def purge(entry: Entry) -> Entry:
     """Delete an entry for good, with what undo keeps of its files. The caller has `one_run`.
 
     Raises WriteError; `settle` then goes on with it.
     """
     again = entry.stage is Stage.PURGING
+    for item in entry.items:
+        if not (again or os.path.lexists(entry.where(item))):
+            raise InputError(
+                f"{entry.where(item)} is missing, so nobody knows whether it is gone",
+                hint="mount its disk, or put it back; else move the entry away by hand: "
+                f"{entry.folder}",
+            )
     entry = staged(entry, Stage.PURGING)
     # Told first: nothing may go that no account tells of.
     bury(entry, again=again)
@@ -240,7 +258,9 @@ def _go_on_restoring(entry: Entry) -> str:
         drop(entry)
         return "put back"
     taken = [
-        item for item in entry.items if os.path.lexists(item.path) and not places.is_back(item)
+        item
+        for item in entry.items
+        if os.path.lexists(item.path) and not places.is_back(item, entry.where(item))
     ]
     if taken or entry.packed.endswith(".age"):
         staged(entry, Stage.HELD)
@@ -383,6 +403,8 @@ def _restored(entry: Entry, unpack: packing.Unpack) -> None:
     for item in entry.items:
         if not os.path.lexists(item.path):
             places.back(entry, item, unpack)
+        elif not places.is_back(item, entry.where(item)):
+            raise _occupied(item)
     places.edit_indexes(entry, reversed(entry.cuts), places.back_in(entry))
     tell(entry, "restore")
     drop(entry)
