@@ -153,7 +153,8 @@ def restore(entry: Entry, unpack: packing.Unpack = packing.unzip) -> None:
         try:
             _restored(staged(entry, Stage.RESTORING), unpack)
         except SesstoolError:
-            staged(entry, Stage.HELD)  # what is back may stay: it is what was taken away
+            if "restore" not in told(entry):
+                staged(entry, Stage.HELD)  # what is back may stay: it is what was taken away
             raise
 
 
