@@ -504,3 +504,33 @@ def test_a_restore_does_not_overwrite(world, capsys):
     path.unlink()
     assert run(["trash", "restore", CLAUDE]) == 0
     assert world.problem() is None
+
+
+def test_what_is_no_file_stays_and_is_named(world, capsys):
+    """A pipe or a socket in a session's folder is nothing that can be kept."""
+    pipe = (world.home / next(iter(world.old))).with_suffix("") / "tool-results" / "pipe"
+    os.mkfifo(pipe)
+    assert prune(world) == 0
+    assert f"stays: {pipe}: no regular file" in capsys.readouterr().out
+    assert pipe.exists()
+    assert run(["trash", "restore", CLAUDE]) == 0
+    assert world.problem() is None
+
+
+def test_an_output_that_exists_is_refused_before_the_run(world, tmp_path, capsys):
+    (tmp_path / "plan.json").write_text("mine")
+    assert prune(world, "-f", "json", "-o", tmp_path / "plan.json") == 6
+    assert "exists already" in capsys.readouterr().err
+    assert there(world, CLAUDE)
+
+
+def test_a_hold_of_the_policy_is_found_by_the_hint(world, capsys):
+    """The command that it names lists the hold, for it names the policy."""
+    rules = world.root / "trash.toml"
+    rules.write_text(f'{rules.read_text()}[[hold]]\nname = "case"\nreason = "a letter"\n')
+    path = str(world.home / next(iter(world.old)))
+    arguments = ["--policy", str(rules), "--erase", path, "--write", "--yes"]
+    assert run(["prune", *arguments]) == 6
+    hint = capsys.readouterr().err.partition("hint: sesstool ")[2].partition(" shows who")[0]
+    assert run(hint.split()) == 0
+    assert "case: a letter" in capsys.readouterr().out

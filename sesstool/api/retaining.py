@@ -36,14 +36,12 @@ from sesstool.retention.groups import Group
 from sesstool.retention.policy import Hold, Policy
 from sesstool.retention.survey import survey
 from sesstool.retention.trash import Entry, Order
+from sesstool.text import quoted
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
 __all__ = ["Done", "Plan", "Row", "apply", "check_clock", "homes", "plan", "refusals"]
-
-
-_HELD = "sesstool hold list shows who wants it kept, and why"
 
 
 class Row(NamedTuple):
@@ -200,7 +198,7 @@ def refusals(wanted: Plan) -> Iterator[SesstoolError]:
         elif decision.action == "skip":
             yield WriteError(why, hint="see what it is, and remove it by hand")
         elif decision.reason.startswith("hold "):
-            yield WriteError(why, hint=_HELD)
+            yield WriteError(why, hint=_held_by(wanted))
         elif decision.rule:
             yield WriteError(why, hint=f"change the rule {decision.rule} in {wanted.policy.name}")
         else:
@@ -262,7 +260,9 @@ def apply(
             with uninterrupted():
                 try:
                     if held := decide.held(entry, watch.now(), _now(wanted)):
-                        raise WriteError(f"{entry.id} is under the hold {held.name}", hint=_HELD)
+                        raise WriteError(
+                            f"{entry.id} is under the hold {held.name}", hint=_held_by(wanted)
+                        )
                     if entry.id not in there:
                         raise WriteError(
                             f"{entry.id} is no longer in the trash", hint="sesstool trash list"
@@ -351,10 +351,18 @@ def _forks_first(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=depth, reverse=True)
 
 
+def _held_by(wanted: Plan) -> str:
+    """The next step where a hold keeps something."""
+    where = f" --policy {quoted(wanted.policy.file)}" if wanted.policy.file else ""
+    return f"sesstool hold list{where} shows who wants it kept, and why"
+
+
 def _check(group: Group, wanted: Plan, watch: holds.Watch, *, ignore_live: bool) -> None:
     """Raise unless a group is as it was when the plan was made, and nobody wants it to stay."""
     if held := decide.held(group, watch.now(), _now(wanted)):
-        raise WriteError(f"{group.path} is under the hold {held.name} by now", hint=_HELD)
+        raise WriteError(
+            f"{group.path} is under the hold {held.name} by now", hint=_held_by(wanted)
+        )
     group.inherit()
     if not all(piece.unchanged() for piece in group.pieces) or group.has_more():
         raise WriteError(f"{group.path} has changed since it was looked at", hint="run it again")

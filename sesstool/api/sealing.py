@@ -53,6 +53,7 @@ __all__ = [
 ]
 
 _HEAD = 1 << 12
+_NO_FILE = "it is no regular file"
 _LINK = "it is reached by a link, and may be somebody else's"
 _PIECE = 1 << 20
 
@@ -92,9 +93,10 @@ def group_of(path: Path, keys: Keys | None = None) -> Group:
     # An index that several sessions share lies beside them, and their agent reads it.
     shared = {side.path for side in drawn if side.path.parent == plain.parent}
     parts = [part for part in form.parts(plain) if part not in shared]
-    links = form.links(plain)
+    links = list(form.links(plain))
     copies = [side for side in drawn if side.path not in parts]
-    copies += [*form.others(plain), *(SideFile(link, _LINK) for link in links)]
+    fates = (_LINK if link.is_symlink() else _NO_FILE for link in links)
+    copies += [*form.others(plain), *map(SideFile, links, fates)]
     files = (path, *(part for part in parts if (part.suffix == SEALED) is sealed))
     forks = tuple(one.path for one in form.dependents(plain))
     return Group(files, (*copies, *_made_of(files)), forks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -123,6 +124,8 @@ def command(
     _refuse(paths, as_of, write=write, dry_run=dry_run, erase=erase)
     if html is not None:
         refuse_report(html, ".html")
+    if write and shared.output is not None and os.path.lexists(shared.output):
+        raise WriteError(f"{shared.output} exists already", hint="choose another name for -o")
     rules = _policy(policy, erase=erase)
     keys = keys_of(shared, identities, passphrase_fd)
     if write:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -393,11 +394,14 @@ class Format(ABC):
 
     def parts(self, path: Path) -> Iterable[Path]:
         """The other files of this session alone: subagents, outputs, metadata. Raises likewise."""
-        return (part for part in self.places(path) if not part.is_symlink())
+        return (part for part in self.places(path) if is_plain_file(part))
 
     def links(self, path: Path) -> Iterable[Path]:
-        """The links among its parts: what one leads to may be somebody else's. Raises likewise."""
-        return (part for part in self.places(path) if part.is_symlink())
+        """Those of them that stay: links, which lead to what may be another's; pipes and the like.
+
+        Raises likewise.
+        """
+        return (part for part in self.places(path) if not is_plain_file(part))
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """The agent's own command that resumes the session, or ""."""
@@ -413,6 +417,14 @@ class Format(ABC):
 
     def empty_is_sound(self, path: Path) -> bool:
         """Whether the agent itself leaves files of this name empty."""
+        return False
+
+
+def is_plain_file(path: Path) -> bool:
+    """Whether a path is a regular file, and no link to one; False where it cannot be looked at."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
         return False
 
 

@@ -30,7 +30,7 @@ def home_of(
 
 
 def below(top: Path, *names: str) -> Iterator[Path]:
-    """The files at, or below, a path from a folder; a link is named, and not followed.
+    """The files at, or below, a path from a folder, pipes and sockets too; no link is followed.
 
     What a killed run left is none of them. Raises InputError where something cannot be looked at.
     """
@@ -69,9 +69,7 @@ def _inside(folder: Path) -> Iterator[Path]:
                     path = here / entry.name
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(path)
-                    elif is_leftover(path):
-                        continue
-                    elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
+                    elif not is_leftover(path):
                         yield path
         except FileNotFoundError:
             continue  # gone a moment ago

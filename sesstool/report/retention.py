@@ -295,7 +295,8 @@ def _stays(row: Row, plan: Plan, ends: dict[str, Done] | None, going: set[str]) 
             if left:
                 yield safe(f"stays: {piece.path}: also of {left[0]}")
         for link in row.group.links:
-            yield f"stays: {safe(str(link))}: a link, and may be somebody else's"
+            what = "a link, and may be somebody else's" if link.is_symlink() else "no regular file"
+            yield f"stays: {safe(str(link))}: {what}"
     done = ends.get(row.group.path) if ends else None
     if done is not None and done.cleaned:
         yield f"taken out of shared files: {done.cleaned:,} lines and rows"

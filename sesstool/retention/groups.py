@@ -60,11 +60,11 @@ class Group:
 
     `agent` is the format's name, "" where it is not known. `untouched` says why nothing is ever
     done to it. `blind` says why no time is known, which is so for good where it is `doubtful`.
-    `links` are symbolic links among its files, which stay. `records` counts those of the session,
-    -1 where they were not counted. `place` is where the session was, where only other files of it
-    are left. `joined` are transcripts that lie elsewhere than its parts do. `common` are files that
-    other groups claim as well, each with all its owners: they go with the last of these. It is
-    `alone` where its name is another session's, of which the parts are.
+    `links` are links, pipes and the like among its files, which stay. `records` counts those of the
+    session, -1 where they were not counted. `place` is where the session was, where only other
+    files of it are left. `joined` are transcripts that lie elsewhere than its parts do. `common`
+    are files that other groups claim as well, each with all its owners: they go with the last of
+    these. It is `alone` where its name is another session's, of which the parts are.
     """
 
     form: Format | None

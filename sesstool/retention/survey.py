@@ -169,7 +169,7 @@ def _take_pieces(group: Group) -> None:
 
 
 def _pieces(form: Format, plain: Path, own: Piece) -> tuple[tuple[Piece, ...], tuple[Path, ...]]:
-    """The files of a session, its own first, and the links among them. Raises InputError."""
+    """The files of a session, its own first, and what stays of them. Raises InputError."""
     # An index that several sessions share lies beside them.
     shared = {side.path for side in form.drawn(plain) if side.path.parent == plain.parent}
     pieces, links = {own.path: own}, []
@@ -182,10 +182,10 @@ def _pieces(form: Format, plain: Path, own: Piece) -> tuple[tuple[Piece, ...], t
             continue  # gone a moment ago
         except OSError as error:
             raise unreadable("look at", part, error) from error
-        if part.is_symlink():
-            links.append(part)
-        else:
+        if stat.S_ISREG(now.st_mode):
             pieces[part] = Piece.of(part, now)
+        else:
+            links.append(part)
     return tuple(pieces.values()), tuple(links)
 
 
