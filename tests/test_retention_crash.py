@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 import pytest
 
 from sesstool.records import live
 from tests import crashmodel
 from tests.retained import COMMANDS, Home
+
+STRIDE = 1 if os.environ.get("EVERY_STEP") else 3
 
 
 class World(Home):
@@ -64,8 +67,11 @@ def make(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_power_cut_loses_nothing(make, name):
-    """Whatever had reached the disk, the same command brings it to its end."""
+    """Whatever had reached the disk, the same command brings it to its end.
+
+    Each third tree is looked at; with EVERY_STEP=1 in the environment each one.
+    """
     world = make(name)
     recording = world.record(name)
-    for number, (tree, ended) in enumerate(recording.trees()):
+    for number, (tree, ended) in enumerate(islice(recording.trees(), 0, None, STRIDE)):
         assert world.problem_of(tree, ended) is None, number
