@@ -19,6 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
+from sesstool.records import live
+
 _CALLS = (
     *("open", "write", "ftruncate", "fsync", "replace", "rename", "link", "unlink", "remove"),
     *("mkdir", "rmdir", "chmod", "chown", "utime", "setxattr", "pwrite"),
@@ -117,6 +121,16 @@ def record(
     with recorder:
         action()
     return Recording(root, before, recorder.steps)
+
+
+def only_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have syncs only recorded, and nobody held off: the recorder reads the files meanwhile."""
+
+    def refuse(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(live, "_lease", refuse)
+    monkeypatch.setattr(os, "fsync", os.fstat)
 
 
 def put(root: Path, tree: Tree) -> None:

@@ -15,7 +15,7 @@ from sesstool import api
 from sesstool.audit import log
 from sesstool.cli.main import run
 from sesstool.errors import SesstoolError
-from sesstool.records import live, transact, undo
+from sesstool.records import transact, undo
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.plan import FilePlan
 from sesstool.records.source import fingerprint
@@ -148,13 +148,7 @@ def look(path):
 @pytest.fixture
 def worlds(tmp_path, monkeypatch):
     """Makes a world; in all of them syncs are only recorded."""
-
-    def refuse(*_):
-        raise OSError
-
-    # The recorder reads the file meanwhile, and must not be held off.
-    monkeypatch.setattr(live, "_lease", refuse)
-    monkeypatch.setattr(os, "fsync", os.fstat)
+    crashmodel.only_record(monkeypatch)
 
     def make(name):
         folder = tmp_path / name

@@ -10,7 +10,6 @@ from itertools import islice
 
 import pytest
 
-from sesstool.records import live
 from tests import crashmodel
 from tests.retained import COMMANDS, Home
 
@@ -48,13 +47,7 @@ class World(Home):
 @pytest.fixture
 def make(tmp_path, monkeypatch):
     """Makes a world; syncs are only recorded."""
-
-    def refuse(*_):
-        raise OSError
-
-    # The recorder reads the file meanwhile, and must not be held off.
-    monkeypatch.setattr(live, "_lease", refuse)
-    monkeypatch.setattr(os, "fsync", os.fstat)
+    crashmodel.only_record(monkeypatch)
 
     def world(name):
         root = tmp_path / name / "root"

@@ -5,11 +5,8 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-from sesstool.records import live
 from tests import crashmodel
 from tests.faults import command
 from tests.sealed import Home
@@ -54,13 +51,7 @@ class World(Home):
 @pytest.fixture
 def worlds(tmp_path, monkeypatch):
     """Makes a world; in all of them syncs are only recorded."""
-
-    def refuse(*_):
-        raise OSError
-
-    # The recorder reads the file meanwhile, and must not be held off.
-    monkeypatch.setattr(live, "_lease", refuse)
-    monkeypatch.setattr(os, "fsync", os.fstat)
+    crashmodel.only_record(monkeypatch)
 
     def make(name, files):
         root = tmp_path / name / "root"
