@@ -21,7 +21,7 @@ from sesstool.formats.claude_code import ClaudeCode
 from sesstool.retention import entries as trash_entries
 from sesstool.retention import policy, trash
 from sesstool.retention.policy import default_path
-from tests.conftest import prompt
+from tests.conftest import jsonl, meta, prompt, says
 from tests.retained import MTIME, OLD, Home
 from tests.test_output_schemas import judge
 
@@ -534,3 +534,61 @@ def test_a_hold_of_the_policy_is_found_by_the_hint(world, capsys):
     hint = capsys.readouterr().err.partition("hint: sesstool ")[2].partition(" shows who")[0]
     assert run(hint.split()) == 0
     assert "case: a letter" in capsys.readouterr().out
+
+
+def saved_preview(world, path):
+    """Save what would be done; its document, by session."""
+    assert prune(world, "-f", "json", "-o", path, write=False) == 1
+    value = json.loads(path.read_bytes())
+    return value, {one["session"]: one for one in value["sessions"]}
+
+
+def test_a_saved_preview_does_not_take_what_a_fork_reads_from(world, tmp_path, capsys):
+    """The fork changed since and stays, and so does the session that it begins with."""
+    parent = world.home / next(name for name in world.groups[CODEX])
+    fork, base = OLD.format(9), {"thread_id": CODEX, "end_byte_offset": 10}
+    child = parent.with_name(parent.name.replace(CODEX, fork))
+    child.write_bytes(jsonl(meta(id=fork, history_base=base), says("user", "go on")))
+    os.utime(child, ns=(MTIME, MTIME))
+    _, planned = saved_preview(world, tmp_path / "plan.json")
+    assert {one["action"] for one in planned.values()} == {"trash"}
+    assert {CODEX, fork} < set(planned)
+    os.utime(child, ns=(MTIME + 1, MTIME + 1))
+    capsys.readouterr()
+    assert prune(world, "--plan", tmp_path / "plan.json", "--all") == 0
+    assert (child.exists(), parent.exists(), there(world, CLAUDE)) == (True, True, False)
+    assert f"the fork {fork} reads its beginning from it" in capsys.readouterr().out
+
+
+def test_the_limit_is_for_what_a_saved_preview_leaves(world, tmp_path):
+    """One of three sessions is few enough, though the policy alone would take two."""
+    value, planned = saved_preview(world, tmp_path / "plan.json")
+    value["sessions"] = [planned[CLAUDE]]
+    (tmp_path / "plan.json").write_text(json.dumps(value))
+    rules = world.root / "trash.toml"
+    rules.write_text(rules.read_text().replace("= 1.0", "= 0.5"))
+    assert prune(world) == 6
+    assert prune(world, "--plan", tmp_path / "plan.json") == 0
+    assert (there(world, CLAUDE), there(world, CODEX)) == (False, True)
+
+
+def test_a_policy_in_the_settings_may_be_below_the_home(world, home, capsys):
+    settings = default_path().with_name("config.toml")
+    settings.parent.mkdir(parents=True)
+    settings.write_text('policy = "~/mine.toml"\n')
+    (home / "mine.toml").write_bytes((world.root / "trash.toml").read_bytes())
+    assert run(["prune", "--trust-clock", str(world.home)]) == 1
+    assert "2 trash" in capsys.readouterr().err
+    assert run(["trash", "empty"]) == 0
+
+
+def test_an_erasure_is_proven_where_the_agent_shares_nothing(world, capsys):
+    """No history, no database: what others wrote down in its home is found all the same."""
+    words = "where is the lamp of the northern canary kept at night"
+    path = world.home / next(iter(world.old))
+    path.write_bytes(jsonl(prompt(1, None, words, sessionId=CLAUDE)))
+    note = world.home / ".claude" / "note.txt"
+    note.write_text(f"he asked: {words}\n")
+    assert not (world.home / ".claude" / "history.jsonl").exists()
+    assert run(["prune", "--erase", str(path), "--write", "--yes"]) == 0
+    assert f"{note} holds words that were asked in it" in capsys.readouterr().err

@@ -1,45 +1,47 @@
-"""A preview that was saved, and what a later plan has in common with it."""
+"""A preview that was saved: what a later plan may do."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
-from sesstool.api.retaining import Plan, Row
 from sesstool.errors import UsageError
-from sesstool.retention.accounts import PURGED
+from sesstool.retention.decide import Decision
+from sesstool.retention.entries import Entry
+from sesstool.retention.groups import Group
+
+_AGAIN = "make it with sesstool prune -f json -o FILE"
 
 
-def only(wanted: Plan, saved: Path) -> Plan:
-    """What a plan has in common with an earlier one, of which the JSON was saved.
+class Saved:
+    """The JSON of a preview. Nothing is done that it does not have."""
 
-    Sessions that changed since stay, and so do those that nothing, or something else, was planned
-    for. Raises UsageError.
-    """
-    known = _saved(saved)
+    def __init__(self, path: Path) -> None:
+        """Read a file. Raises UsageError."""
+        try:
+            value = json.loads(path.read_bytes())
+            self._sessions = {
+                str(one["path"]): (str(one["action"]), str(one["state"]))
+                for one in value["sessions"]
+            }
+            self._entries = {str(one["id"]) for one in value["trash"]}
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            raise UsageError(f"cannot read the plan {path}: {reason}", hint=_AGAIN) from error
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            raise UsageError(f"{path} is no plan of prune", hint=_AGAIN) from error
 
-    def judged(row: Row) -> Row:
-        group, decision, _ = row
-        if not row.changes or known.get(group.path) == (decision.action, group.state):
-            return row
-        planned = known.get(group.path, ("",))[0]
-        why = "it has changed since the plan was made" if planned == decision.action else ""
-        return row._replace(decision=decision.kept(why or "it was not planned"), residues=())
+    def bound(self, group: Group, decision: Decision) -> Decision:
+        """The decision where it was planned for the session as it is, else that it stays."""
+        if not decision.acts:
+            return decision
+        action, state = self._sessions.get(group.path, ("", ""))
+        if action != decision.action:
+            return decision.kept("it was not planned")
+        if state != group.state:
+            return decision.kept("it has changed since the plan was made")
+        return decision
 
-    ended = tuple(entry for entry in wanted.ended if known.get(entry.id) == (PURGED, ""))
-    return replace(wanted, rows=tuple(map(judged, wanted.rows)), ended=ended)
-
-
-def _saved(path: Path) -> dict[str, tuple[str, str]]:
-    """The action and the state of each session of a saved plan, and the entries of the trash."""
-    again = "make it with sesstool prune -f json -o FILE"
-    try:
-        value = json.loads(path.read_bytes())
-        sessions = {str(s["path"]): (str(s["action"]), str(s["state"])) for s in value["sessions"]}
-        return sessions | {str(entry["id"]): (PURGED, "") for entry in value["trash"]}
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise UsageError(f"cannot read the plan {path}: {reason}", hint=again) from error
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
-        raise UsageError(f"{path} is no plan of prune", hint=again) from error
+    def has(self, entry: Entry) -> bool:
+        """Whether it was planned that an entry of the trash goes for good."""
+        return entry.id in self._entries

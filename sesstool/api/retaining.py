@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sesstool import api
 from sesstool.api import emptying, erasing, naming, redaction
 from sesstool.api.emptying import Outputs
+from sesstool.api.previews import Saved
 from sesstool.audit import log
 from sesstool.encryption.keys import parse_recipient
 from sesstool.errors import (
@@ -57,7 +58,7 @@ class Row(NamedTuple):
     @property
     def changes(self) -> bool:
         """Whether something is to be done with it."""
-        return self.decision.action not in ("keep", "skip")
+        return self.decision.acts
 
 
 class Done(NamedTuple):
@@ -85,7 +86,8 @@ class Plan:
     `ended` are entries of the trash whose grace is over, and archives that a later rule deletes.
     `copies` tells by its path what sesstool made of a session that is deleted. `limit` says why
     the run removes too much, "" where it does not. `outputs` tells by the path of a
-    session what is to go of it, where it stays without the output of its tools.
+    session what is to go of it, where it stays without the output of its tools. `erase` says that
+    it was asked for by name, so that what is left must be looked for.
     """
 
     policy: Policy
@@ -96,6 +98,7 @@ class Plan:
     limit: str = ""
     outputs: Mapping[str, Outputs] = field(default_factory=dict)
     copies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    erase: bool = False
 
     @property
     def changes(self) -> list[Row]:
@@ -127,6 +130,7 @@ def plan(
     erase: bool = False,
     clean_up: bool = False,
     most: int | None = None,
+    saved: Saved | None = None,
     trust_clock: bool = False,
     keys: Keys | None = None,
     state: Path | None = None,
@@ -136,7 +140,8 @@ def plan(
     What else lies in the homes of the named ones is looked at, too, for it may need them. `erase`
     asks to delete the named ones whatever their age. With it, and with `clean_up`, what the agents
     have of deleted sessions in shared files is looked for. `most` is how many sessions may go, in
-    the place of what the policy says. Nothing is written. Raises InputError, UsageError and
+    the place of what the policy says, and nothing is done that `saved` does not have. Nothing is
+    written. Raises InputError, UsageError and
     WriteError.
     """
     state = state or api.state_folder()
@@ -153,15 +158,18 @@ def plan(
     chosen = frozenset(group.path for group in groups if erase and group.asked)
     with one_look():
         decisions = decide.decide(groups, policy, when, holds=held, erase=chosen)
-    rows = [
-        (group, decision if group.asked else decision.kept("not asked for"))
+    made = [
+        decision if group.asked else decision.kept("not asked for")
         for group, decision in zip(groups, decisions, strict=True)
     ]
-    made = [decision for _, decision in rows] + [Decision(entry.action, "") for entry in away]
+    if saved is not None:
+        made = list(map(saved.bound, groups, made))
+    made += [Decision(entry.action, "") for entry in away]
     # What was taken away may come back, and then reads from its base again.
     decide.keep_bases([*groups, *away], made)
     made = made[: len(groups)]
     ended = [] if erase else [one for one in _ended(away, policy, when, held) if one in mine]
+    ended = [one for one in ended if saved is None or saved.has(one)]
     # The part that the policy names is one of the sessions here; the number is of all that goes.
     gone = [Decision("delete", "")] * len(ended) if most is not None else []
     limit = "" if erase and most is None else decide.check_limit([*made, *gone], policy, most)
@@ -171,12 +179,12 @@ def plan(
     looked = erase or clean_up
     told = tuple(
         Row(group, decision, _residues(group, decision, living, erase=erase) if looked else ())
-        for (group, _), decision in zip(rows, made, strict=True)
+        for group, decision in zip(groups, made, strict=True)
         if group.asked
     )
     deleted = [row.group for row in told if row.decision.action == "delete"]
     made_of = copies([*deleted, *ended], state)
-    return Plan(policy, when, told, len(groups), tuple(ended), limit, outputs, made_of)
+    return Plan(policy, when, told, len(groups), tuple(ended), limit, outputs, made_of, erase)
 
 
 def check_clock(state: Path) -> None:
@@ -239,7 +247,7 @@ def apply(
                             hint="see to the fork first, and run it again",
                         )
                     _check(group, wanted, watch, ignore_live=ignore_live)
-                    texts = erasing.prompts(group) if row.residues else []
+                    texts = erasing.prompts(group) if wanted.erase or row.residues else []
                     found = row.residues if clean_up else ()
                     # First: where it fails, or is killed, the session is still there to be erased.
                     for count in erasing.clean(found, state, ignore_live=ignore_live):

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sesstool import api
-from sesstool.api import previews, retaining
+from sesstool.api import retaining
+from sesstool.api.previews import Saved
 from sesstool.cli.common import Common, common, out_stream, settings, worst
 from sesstool.cli.keys import agreed, can_ask, key_options, keys_of
 from sesstool.cli.sealed import again
@@ -130,7 +131,7 @@ def command(
     keys = keys_of(shared, identities, passphrase_fd)
     if write:
         warn_of_log(shared)
-        settled(shared, rules.holds)
+        settled(shared, rules)
     plan = retaining.plan(
         paths,
         rules,
@@ -138,12 +139,11 @@ def command(
         erase=erase,
         clean_up=clean_up,
         most=max_delete,
+        saved=Saved(saved) if saved is not None else None,
         trust_clock=trust_clock,
         keys=keys,
     )
     refused = list(retaining.refusals(plan)) if erase else []
-    if saved is not None:
-        plan = previews.only(plan, saved)
     before = Heads.of(api.state_folder())
     done = None
     if write and plan:
@@ -220,7 +220,8 @@ def _done(shared: Common, plan: Plan, *, clean_up: bool) -> list[Done]:
 
 def _policy(given: Path | None, *, erase: bool) -> Policy:
     """The policy of the option, of the settings, or the user's own. Raises UsageError."""
-    path = given or in_use(str(settings()["policy"].value))
+    # The setting is the option's default, and no shell has read it.
+    path = given.expanduser() if given else in_use(str(settings()["policy"].value))
     if path is None and erase:
         return parse(_NONE, "no policy")
     if path is None:

@@ -24,7 +24,7 @@ from sesstool.report import retention as report
 from sesstool.report.base import count
 from sesstool.retention import decide, holds, packing, policy, trash
 from sesstool.retention.copies import copies
-from sesstool.retention.policy import Hold
+from sesstool.retention.policy import Policy
 from sesstool.retention.trash import Entry
 from sesstool.text import safe
 
@@ -66,7 +66,7 @@ def restore(
     keys = keys_of(shared, identities, passphrase_fd)
     unseal = packing.opened(partial(sealing.plain, keys=keys))
     warn_of_log(shared)
-    settled(shared, _policy_holds(), delete=False)
+    settled(shared, _rules(), delete=False)
     if every:
         codes.append(_damaged(shared))
     told: list[str] = []
@@ -120,17 +120,17 @@ def empty(
     state, now, codes = api.state_folder(), datetime.now(UTC), [0]
     if not (ids or every or trust_clock):
         retaining.check_clock(state)
+    rules = _rules()
     if write:
         warn_of_log(shared)
-        settled(shared, _policy_holds())
+        settled(shared, rules)
     found = _chosen(state, ids, now, every=every)
     if not ids:
         codes.append(_damaged(shared))
     if not found:
         shared.note("nothing to delete")
         return worst(codes)
-    file = policy.in_use(str(settings()["policy"].value))
-    watch = holds.Watch(state, policy.load(file) if file else None)
+    watch = holds.Watch(state, rules)
     holders = {entry.id: decide.held(entry, watch.now(), now) for entry in found}
     held = {name: hold.name for name, hold in holders.items() if hold is not None}
     what = f"{count(len(found) - len(held), 'session')} cannot come back then"
@@ -178,9 +178,11 @@ def _delete(
                     )
                 with uninterrupted():  # until it is told, too
                     kept = erasing.residues(entry, living=living) if clean_up else []
-                    sum(erasing.clean(kept, state))
+                    cleaned = sum(erasing.clean(kept, state))
                     trash.purge(entry)
                     told.append(f"{entry.id}: deleted")
+                    if cleaned:
+                        told.append(f"  taken out of shared files: {cleaned:,} lines and rows")
                     told += [f"  left: {safe(why)}" for why in erasing.staying(kept)]
                     told += [f"  {line}" for line in report.copies_of(entry.path, made)]
             except ConfigError:
@@ -223,15 +225,14 @@ def warn_of_log(shared: Common) -> None:
         shared.note("warning: the audit log is not whole: sesstool audit verify tells where")
 
 
-def settled(shared: Common, written: Sequence[Hold], *, delete: bool = True) -> None:
+def settled(shared: Common, rules: Policy | None, *, delete: bool = True) -> None:
     """Bring to an end what a crash broke off, and say how it stands.
 
-    `written` are the holds of the policy; without `delete` nothing goes for good.
+    The holds of the policy count as the others do. Without `delete` nothing goes for good.
     """
     state, now = api.state_folder(), datetime.now(UTC)
     with trash.one_run(state):
-        every = [*written, *holds.read(state)]
-        stays = partial(decide.held, holds=every, now=now)
+        stays = partial(decide.held, holds=holds.Watch(state, rules).now(), now=now)
         for entry, end, error in trash.settle(state, stays, delete=delete):
             what = "restore" if entry.stage is trash.Stage.RESTORING else entry.action
             shared.note(f"{entry.path}: {what} was broken off: {end}")
@@ -241,10 +242,10 @@ def settled(shared: Common, written: Sequence[Hold], *, delete: bool = True) -> 
             shared.note(f"{path}: redact-payload was broken off behind it: brought to its end")
 
 
-def _policy_holds() -> tuple[Hold, ...]:
-    """The holds of the policy that counts here."""
+def _rules() -> Policy | None:
+    """The policy that counts here, if there is one. Raises ConfigError."""
     file = policy.in_use(str(settings()["policy"].value))
-    return policy.load(file).holds if file else ()
+    return policy.load(file) if file else None
 
 
 def _damaged(shared: Common) -> int:

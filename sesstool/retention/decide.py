@@ -87,9 +87,14 @@ class Decision(NamedTuple):
     age: timedelta | None = None
 
     @property
+    def acts(self) -> bool:
+        """Whether something is done with the session."""
+        return self.action not in ("keep", "skip")
+
+    @property
     def removes(self) -> bool:
         """Whether the session leaves its place."""
-        return self.action not in ("keep", "skip", REDACT)
+        return self.acts and self.action != REDACT
 
     def kept(self, reason: str, rule: str = "") -> Decision:
         """Keep it after all."""

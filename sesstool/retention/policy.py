@@ -158,7 +158,7 @@ def default_path() -> Path:
 def in_use(named: str | None) -> Path | None:
     """The policy file that counts: the one that is named, or else the user's own if it is there."""
     if named:
-        return Path(named)
+        return Path(named).expanduser()
     return default_path() if os.path.lexists(default_path()) else None
 
 
