@@ -8,8 +8,8 @@ import re
 import pytest
 
 from sesstool.cli.main import run
-from sesstool.diff.exact import exact, rounded
-from sesstool.diff.units import canonical
+from sesstool.model.exact import exact, rounded
+from sesstool.model.units import canonical
 from tests.conftest import answer, jsonl, prompt, use
 
 DEEP = "[" * 450, "]" * 450

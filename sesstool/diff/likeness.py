@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sesstool.diff.units import Unit
+from sesstool.model.units import Unit
 
 # Of long texts the beginning is compared.
 _LENGTH = 4096

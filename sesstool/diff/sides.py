@@ -13,14 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sesstool.diff.exact import exact, rounded
-from sesstool.diff.units import KINDS, Unit, signature, units
 from sesstool.diff.ways import way
 from sesstool.errors import InputError, UsageError
 from sesstool.formats.base import Format, Origin, Tracker
 from sesstool.formats.events import Meaning
+from sesstool.model.exact import exact, rounded
 from sesstool.model.graph import Graph
 from sesstool.model.session import Session, open_session, path_of
+from sesstool.model.units import KINDS, Unit, signature, units
 from sesstool.records.heal import decode
 from sesstool.records.opening import open_source
 from sesstool.records.recover import Record, records, utf16

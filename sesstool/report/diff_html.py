@@ -14,6 +14,7 @@ from sesstool.diff.compare import Comparison
 from sesstool.diff.sides import Side
 from sesstool.diff.words import Piece
 from sesstool.diff.world import Done, world
+from sesstool.model.passages import title
 from sesstool.report.base import count
 from sesstool.report.difference import (
     Cell,
@@ -27,7 +28,6 @@ from sesstool.report.difference import (
     outline,
     rows,
     tally,
-    title,
     without_blobs,
 )
 from sesstool.text import elide, safe

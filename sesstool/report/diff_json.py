@@ -9,8 +9,8 @@ from typing import Any
 from sesstool import __version__
 from sesstool.diff.compare import Change, Comparison
 from sesstool.diff.sides import Side
-from sesstool.diff.units import canonical
 from sesstool.diff.world import Done, world
+from sesstool.model.units import canonical
 from sesstool.report.difference import Part, changed_parts
 
 SCHEMA_VERSION = 1

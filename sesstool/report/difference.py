@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple
 from sesstool.diff.compare import Change, Comparison, told_apart
 from sesstool.diff.fields import MISSING, changed_fields
 from sesstool.diff.sides import Side
-from sesstool.diff.units import KINDS, Unit, canonical
 from sesstool.diff.words import Piece, lines, too_long, words
+from sesstool.model.passages import title
+from sesstool.model.units import KINDS, Unit, canonical
 from sesstool.report.base import count
 
 # No word of any language is so long.
@@ -23,15 +24,6 @@ _LONG = 2000
 _SHORT = 100
 # Scattered words that happen to be the same tell nothing, if they are less than one of so many.
 _LITTLE = 6
-_TITLES = {
-    "call": "TOOL CALL",
-    "result": "TOOL RESULT",
-    "thinking": "THINKING",
-    "compaction": "COMPACTION",
-    "rollback": "ROLLED BACK",
-    "unknown": "RECORD",
-}
-
 Sign = Literal["=", "-", "+", "~", "<", ">"]
 """Equal, on the left only, on the right only, changed; moved: stands here on that side."""
 
@@ -204,14 +196,6 @@ def _note(comparison: Comparison, side: int, number: int, there: int) -> str:
         return ""
     other = ("right", "left")[side]
     return f"the {other} side took it out" if comparison.based[side][number] else "new here"
-
-
-def title(unit: Unit) -> str:
-    """What a unit is, in capitals, with the tool of a call."""
-    if unit.kind == "message":
-        return unit.name.upper()
-    failed = " FAILED" if unit.error else ""
-    return f"{_TITLES[unit.kind]} {unit.name}".rstrip() + failed
 
 
 def _cell(side: Side, number: int, note: str = "") -> Cell:

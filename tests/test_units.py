@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sesstool.diff.likeness import alike_in_order
-from sesstool.diff.units import Unit, units
 from sesstool.formats.registry import by_name
+from sesstool.model.units import Unit, units
 from tests.conftest import boundary, compaction, envelope, prompt
 
 

@@ -1,19 +1,18 @@
 """What a record says and does, as units: one message, call, result or thought each.
 
-Units are what two sessions share or do not. They mean the same in every format, so that sessions
-of different agents can be compared: envelopes, ids and times are no part of what they say.
+Units are what is read, and what two sessions share or do not. They mean the same in every format:
+envelopes, ids and times are no part of what they say.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from sesstool.diff.exact import loads, rounded
 from sesstool.formats.base import mapping, text
 from sesstool.formats.events import (
     Checkpoint,
@@ -26,6 +25,7 @@ from sesstool.formats.events import (
     ToolResult,
     Unknown,
 )
+from sesstool.model.exact import loads, rounded
 from sesstool.records.heal import decode
 from sesstool.records.jsonspan import parts
 
@@ -63,6 +63,14 @@ class Unit:
         return hash((self.kind, self.name, self.error, said))
 
 
+Told = Callable[[Any], str]
+
+
+def json_of(block: Any) -> str:
+    """A block as JSON."""
+    return canonical(block).decode()
+
+
 def encoded(words: str) -> bytes:
     """A text as UTF-8, also one with half a character in it."""
     try:
@@ -71,22 +79,25 @@ def encoded(words: str) -> bytes:
         return words.encode("utf-8", "surrogatepass")
 
 
-def units(value: dict[str, Any], meaning: Meaning) -> Iterator[Unit]:
-    """The units of a record, in the order in which the model gets them."""
+def units(value: dict[str, Any], meaning: Meaning, told: Told = json_of) -> Iterator[Unit]:
+    """The units of a record, in the order in which the model gets them.
+
+    `told` gives the words for a block that has no text, by default its JSON.
+    """
     events = meaning.events
     if len(events) == 1 and type(events[0]) is Message:  # most records
-        unit = _said(events[0], set())
+        unit = _said(events[0], set(), told)
         if unit is not None:
             yield unit
         return
     compaction = [event for event in events if type(event) is Checkpoint]
     if compaction:
         pointer = max(compaction, key=lambda event: event.summary).pointer
-        yield Unit("compaction", "", _summary(_at(value, pointer)), pointer=pointer)
+        yield Unit("compaction", "", _summary(_at(value, pointer), told), pointer=pointer)
         return
     own = {event.pointer for event in events if type(event) is not Message}
     for event in sorted(events, key=_order):
-        unit = _said(event, own) if isinstance(event, Message) else _unit(value, event)
+        unit = _said(event, own, told) if isinstance(event, Message) else _unit(value, event, told)
         if unit is not None:
             yield unit
 
@@ -99,15 +110,16 @@ def _order(event: Event) -> int:
     return 1 if kind is Message else 2
 
 
-def _unit(value: dict[str, Any], event: Event) -> Unit | None:
+def _unit(value: dict[str, Any], event: Event, told: Told) -> Unit | None:
     if isinstance(event, ToolCall):
         arguments = _arguments(event.arguments)
         return Unit("call", event.name, arguments, event.id, event.pointer)
     if isinstance(event, ToolResult):
-        words = flat(event.content)
+        words = flat(event.content, told)
         return Unit("result", "", words, event.id, event.pointer, event.error)
     if isinstance(event, Thinking):
-        return Unit("thinking", "", _thought(_at(value, event.pointer)), pointer=event.pointer)
+        words = _thought(_at(value, event.pointer), told)
+        return Unit("thinking", "", words, pointer=event.pointer)
     if isinstance(event, StateChange) and event.name == "rollback":
         return Unit("rollback", "", str(event.value), pointer=event.pointer)
     if isinstance(event, Unknown):
@@ -115,50 +127,52 @@ def _unit(value: dict[str, Any], event: Event) -> Unit | None:
     return None
 
 
-def _summary(held: Any) -> str:
+def _summary(held: Any, told: Told) -> str:
     """What a compaction puts in place of what was said: the whole of it, "" at a mere boundary."""
     if type(held) is not dict:
-        return flat(held)
+        return flat(held, told)
     said = held.get("summary") or held.get("message")
     if type(said) is dict:
-        return flat(said.get("content"))
+        return flat(said.get("content"), told)
     items = held.get("replacement_history")
     if said or type(items) is not list:
-        return flat(said)
-    return "\n".join(flat(mapping(item).get("content", item)) for item in items)
+        return flat(said, told)
+    return "\n".join(flat(mapping(item).get("content", item), told) for item in items)
 
 
-def _said(event: Message, own: set[str]) -> Unit | None:
+def _said(event: Message, own: set[str], told: Told) -> Unit | None:
     """The words of a message, without blocks that are units of their own; none where hidden."""
     content = event.content
     if own and type(content) is list:
         content = [b for n, b in enumerate(content) if f"{event.pointer}/{n}" not in own]
-    words = "" if event.hidden else flat(content)
+    words = "" if event.hidden else flat(content, told)
     return Unit("message", event.role, words, "", event.pointer) if words else None
 
 
-def flat(content: Any) -> str:
-    """What a content says: its text, and for a block that has none its JSON."""
+def flat(content: Any, told: Told = json_of) -> str:
+    """What a content says: its text, and for a block that has none what is `told` of it."""
     if type(content) is str:
         return content
     if content is None:
         return ""
     if type(content) is not list:
         words = mapping(content).get("content")
-        return words if type(words) is str else canonical(content).decode()
+        return words if type(words) is str else told(content)
     said = []
     for block in content:
         words = block if type(block) is str else mapping(block).get("text")
-        said.append(words if type(words) is str else canonical(block).decode())
+        said.append(words if type(words) is str else told(block))
     return "\n".join(said)
 
 
-def _thought(block: Any) -> str:
-    """What a thinking block says; of a sealed one its seal."""
+def _thought(block: Any, told: Told) -> str:
+    """What a thinking block says; of a sealed one its seal, or what is `told` of it."""
     held = mapping(block)
-    said = text(held.get("thinking")) or flat(held.get("summary") or held.get("content"))
+    said = text(held.get("thinking")) or flat(held.get("summary") or held.get("content"), told)
+    if said or told is not json_of:
+        return said or told(block)
     sealed = held.get("data") or held.get("encrypted_content") or held.get("signature")
-    return said or text(sealed)
+    return text(sealed)
 
 
 def signature(value: dict[str, Any], unit: Unit) -> str:
