@@ -105,6 +105,35 @@ def elide(text: str, cells: int) -> str:
     return "".join(kept) + "…"
 
 
+def wrapped(text: str, cells: int) -> Iterator[str]:
+    """The safe text in lines of at most so many cells, cut at blanks where there are any.
+
+    No character is lost but the blanks at which it is cut.
+    """
+    cells = max(cells, 2)
+    start, size = 0, len(text)
+    while start < size:
+        end = _fitting_end(text, start, cells)
+        if end >= size:
+            break
+        blank = text.rfind(" ", start + 1, end + 1)
+        cut = blank if blank > start else end
+        yield text[start:cut]
+        start = cut + (text[cut] == " ")
+    yield text[start:]
+
+
+def _fitting_end(text: str, start: int, cells: int) -> int:
+    """Where what begins at `start` no longer fits into so many cells."""
+    part = text[start : start + cells]
+    if part.isascii():
+        return start + cells
+    end = start
+    while end < len(text) and (cells := cells - _cells(text[end])) >= 0:
+        end += 1
+    return max(end, start + 1)
+
+
 def structure(
     raw: bytes,
     start: int,

@@ -39,6 +39,7 @@ COMMANDS = {
     "prune": ("sesstool.cli.prune:command", "Do what a retention policy says; previews."),
     "trash": ("sesstool.cli.trash:command", "Give back, or delete, what prune took away."),
     "audit": ("sesstool.cli.audit:command", "Show and verify the log of every write."),
+    "browse": ("sesstool.cli.browse:command", "Look at sessions in a full-screen app."),
     "show": ("sesstool.cli.show:command", "Print a session as plain text."),
     "rule": ("sesstool.cli.rule:command", "Explain a rule."),
     "schema": ("sesstool.cli.schema:command", "Print a JSON Schema."),

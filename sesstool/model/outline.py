@@ -1,0 +1,121 @@
+"""What stands where in a session: the places that a reader jumps to, in columns of offsets."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
+from sesstool.model.pairing import Call
+from sesstool.model.session import Session
+from sesstool.records.recover import Record
+
+Mark = Literal["prompt", "call", "failed", "compaction", "damage", "subagent", "branch"]
+MARKS: tuple[Mark, ...] = get_args(Mark)
+
+
+class Outline:
+    """The places of a session, filled while its records are read in file order.
+
+    `marks` holds for each kind the offsets of the records, sorted; `reached` is how many bytes
+    are read. After the last record `done` is true: only then calls are `unanswered`, by the
+    offset of their record and their pointer, and branches are known.
+    """
+
+    def __init__(self, session: Session) -> None:
+        """Take a session that is not yet read."""
+        self.session = session
+        self.marks: dict[Mark, array[int]] = {mark: array("q") for mark in MARKS}
+        self.reached = 0
+        self.done = False
+        self.records = 0
+        self.unanswered: dict[tuple[int, str], Call] = {}
+        self.scopes: dict[str, int] = {}
+        self.results = Named()
+        self.calls = Named()
+
+    def read(self) -> Iterator[int]:
+        """Read the session; yields with each record how many bytes are read."""
+        for record, meaning in self.session.read():
+            if meaning is None:
+                self._mark("damage", record.start)
+            else:
+                self._see(record, meaning)
+            self.reached = record.end
+            yield record.end
+        self.results.sort()
+        self.calls.sort()
+        pairing, graph = self.session.pairing, self.session.graph
+        self.unanswered = {(c.place.start, c.place.pointer): c for c in pairing.unanswered}
+        if graph is not None:
+            places = sorted(graph.place(branch.root).start for branch in graph.branches())
+            self.marks["branch"].extend(places)
+        self.reached = self.session.source.size
+        self.done = True
+
+    def _see(self, record: Record, meaning: Meaning) -> None:
+        self.records += 1
+        if meaning.scope:
+            if meaning.scope not in self.scopes:
+                self._mark("subagent", record.start)
+            self.scopes[meaning.scope] = self.scopes.get(meaning.scope, 0) + 1
+        for event in meaning.events:
+            if isinstance(event, Message):
+                if event.prompt and not meaning.scope:
+                    self._mark("prompt", record.start)
+            elif isinstance(event, ToolCall):
+                self._mark("call", record.start)
+                self.calls.add(event.id, record.start)
+            elif isinstance(event, ToolResult):
+                self.results.add(event.id, record.start)
+                if event.error:
+                    self._mark("failed", record.start)
+            elif isinstance(event, Checkpoint):
+                self._mark("compaction", record.start)
+
+    def _mark(self, mark: Mark, start: int) -> None:
+        """Note a place once, however many records of the kind a damaged line holds."""
+        places = self.marks[mark]
+        if not places or places[-1] < start:
+            places.append(start)
+
+    def resumed(self, start: int) -> bool:
+        """Whether a resume reaches the linked record at an offset; true while nobody knows."""
+        graph = self.session.graph
+        if graph is None or not self.done:
+            return True
+        row = graph.row_at(start)
+        return row >= len(graph) or graph.place(row).start != start or bool(graph.live[row])
+
+
+class Named:
+    """Offsets under names, 16 bytes each: ids of calls may be used again from turn to turn."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._keys = array("q")
+        self._places = array("q")
+        self._order: array[int] = array("q")
+
+    def add(self, name: str, start: int) -> None:
+        """Add a place, in file order."""
+        self._keys.append(hash(name))
+        self._places.append(start)
+
+    def sort(self) -> None:
+        """Make ready to find; nothing may be added after it."""
+        self._order = array("q", sorted(range(len(self._keys)), key=self._keys.__getitem__))
+
+    def find(self, name: str) -> Iterator[int]:
+        """The places under a name, in file order."""
+        key, low, high = hash(name), 0, len(self._order)
+        while low < high:
+            middle = (low + high) // 2
+            if self._keys[self._order[middle]] < key:
+                low = middle + 1
+            else:
+                high = middle
+        while low < len(self._order) and self._keys[self._order[low]] == key:
+            yield self._places[self._order[low]]
+            low += 1

@@ -1,0 +1,168 @@
+"""`Browser`: the app itself: its settings, its themes, what all of its screens share."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from sesstool.errors import SesstoolError
+from sesstool.text import safe
+from sesstool.tui.frame import Frame
+from sesstool.tui.help import Help
+from sesstool.tui.keys import key
+from sesstool.tui.signs import in_ascii
+from sesstool.tui.themes import DEFAULT, FALLBACK, THEMES
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sesstool.encryption.keyring import Keys
+
+_INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the app is to be.
+
+    `writes` says that it may write, where a person confirms it; `keymap` gives bindings other keys,
+    by their ids. `now` is the clock, for the tests.
+    """
+
+    writes: bool = False
+    theme: str = DEFAULT
+    ascii: bool = False
+    still: bool = False
+    keys: Keys | None = None
+    keymap: Mapping[str, str] = field(default_factory=dict)
+    now: Callable[[], datetime] | None = None
+
+
+class Browser(App[int]):
+    """Shows one screen after the other; esc goes back, q quits at the first."""
+
+    CSS_PATH = "app.tcss"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        key("question_mark", "help", "this help", "app.help"),
+        Binding("ctrl+p", "command_palette", "every action by name", id="app.palette", show=False),
+        key("escape", "back", "back", "app.back"),
+        key("q", "quit_or_back", "back; at the first screen quit", "app.quit"),
+        Binding(
+            "ctrl+c",
+            "copy_or_quit",
+            "copy the selection, else quit",
+            id="app.interrupt",
+            show=False,
+            priority=True,
+        ),
+    ]
+
+    def __init__(self, first: Frame, options: Options = Options()) -> None:
+        """Begin with a screen."""
+        super().__init__()
+        self.options = options
+        self.signs: Callable[[str], str] = in_ascii if options.ascii else str
+        self._first = first
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = options.theme
+        if options.still:
+            self.animation_level = "none"
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Colours of ours for themes that have none."""
+        return FALLBACK
+
+    def on_mount(self) -> None:
+        """Show the first screen, and end when the terminal does."""
+        self.title = "sesstool"
+        self.set_keymap(dict(self.options.keymap))
+        if sys.platform != "win32":
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                # Not in a thread, as in some tests.
+                with suppress(RuntimeError, ValueError):
+                    loop.add_signal_handler(number, self._end, 128 + number)
+        self.push_screen(self._first)
+
+    def _end(self, code: int) -> None:
+        self.exit(code, return_code=code)
+
+    # What every screen has
+
+    def action_help(self) -> None:
+        """Show the keys of the screen."""
+        if not isinstance(self.screen, Help):
+            self.push_screen(Help(self.screen))
+
+    async def action_back(self) -> None:
+        """Go back to the screen before; the first one stays."""
+        if len(self.screen_stack) > 2:
+            self.pop_screen()
+
+    def action_quit_or_back(self) -> None:
+        """Go back, and quit at the first screen."""
+        if len(self.screen_stack) > 2:
+            self.pop_screen()
+        else:
+            self.exit(0)
+
+    def action_copy_or_quit(self) -> None:
+        """Copy what is selected; where nothing is, quit as an interrupted command does."""
+        selected = self.screen.get_selected_text()
+        if selected:
+            self.copy(selected, "the selection")
+            self.screen.clear_selection()
+        else:
+            self._end(_INTERRUPTED)
+
+    def copy(self, text: str, what: str) -> None:
+        """Put a text on the clipboard, and say so."""
+        self.copy_to_clipboard(text)
+        self.say(f"copied {what}: {len(text):,} characters")
+
+    def say(self, text: str, *, bad: bool = False) -> None:
+        """Tell one sentence for a few seconds."""
+        lines = "\n".join(self.signs(safe(line)) for line in text.split("\n"))
+        self.notify(lines, severity="error" if bad else "information", markup=False, timeout=4)
+
+    def fail(self, error: SesstoolError) -> None:
+        """Tell an error, with its next step."""
+        self.say(f"{error.message}\n{error.hint}" if error.hint else error.message, bad=True)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """The actions of the palette: those of the screen's bindings, and the themes."""
+        seen: set[str] = set()
+        for active in screen.active_bindings.values():
+            binding = active.binding
+            if binding.id and binding.id not in seen and not binding.id.startswith("move."):
+                seen.add(binding.id)
+                run = _runner(self, active.node, binding.action)
+                yield SystemCommand(binding.description, f"key {binding.key}", run)
+        for theme in sorted(self.available_themes):
+            yield SystemCommand(f"Theme: {theme}", "colours", _setter(self, theme))
+
+
+def _runner(app: Browser, node: object, action: str) -> Callable[[], None]:
+    def run() -> None:
+        app.call_later(app.run_action, action, node)
+
+    return run
+
+
+def _setter(app: Browser, theme: str) -> Callable[[], None]:
+    def choose() -> None:
+        app.theme = theme
+
+    return choose
