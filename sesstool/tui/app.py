@@ -87,6 +87,7 @@ class Browser(App[int]):
     def on_mount(self) -> None:
         """Show the first screen, and end when the terminal does."""
         self.title = "sesstool"
+        self.set_class(self.options.ascii, "-ascii")
         self.set_keymap(dict(self.options.keymap))
         if sys.platform != "win32":
             loop = asyncio.get_running_loop()

@@ -26,6 +26,7 @@ PREVIEW = "PREVIEW: nothing written yet"
 WRITTEN = "WRITTEN (u to undo)"
 _NARROW, _LOW = 100, 30
 LEAST = (60, 16)
+_PANE = Binding.Group("go to a pane")
 
 
 class Frame(Screen[None]):
@@ -39,7 +40,10 @@ class Frame(Screen[None]):
     NAME: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         key("tab", "next_pane", "next pane", "pane.next"),
-        *(key(str(n), f"pane({n})", f"pane {n}", f"pane.{n}", show=False) for n in range(1, 10)),
+        *(
+            Binding(str(n), f"pane({n})", f"pane {n}", show=False, id=f"pane.{n}", group=_PANE)
+            for n in range(1, 10)
+        ),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_NARROW, "-wide")]  # noqa: RUF012 - as Textual declares it
     VERTICAL_BREAKPOINTS = [(0, "-low"), (_LOW, "-high")]  # noqa: RUF012 - as Textual declares it
@@ -131,6 +135,12 @@ class Frame(Screen[None]):
         one = self.has_class("-narrow")
         for pane in self._panes():
             pane.set_class(one and pane.id != f"pane-{self.shown_pane}", "-away")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There are only so many panes to go to."""
+        if action == "pane":
+            return f"pane-{parameters[0]}" in {pane.id for pane in self._panes()}
+        return super().check_action(action, parameters)
 
     def action_pane(self, number: int) -> None:
         """Go to a pane."""

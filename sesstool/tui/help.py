@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -16,7 +16,7 @@ from sesstool.tui.keys import key, shown
 from sesstool.tui.lines import Line, Prose, Span, column
 from sesstool.tui.scroller import Scroller
 
-_KEYS, _WHAT = 12, 30
+_KEYS, _WHAT = 12, 34
 _GROUPS = ("This screen", "Moving", "Everywhere", "Writing (asks, and can be undone)")
 
 
@@ -53,18 +53,20 @@ class Help(ModalScreen[None]):
     def _fill(self) -> None:
         scroller = self.query_one(Scroller)
         signs = getattr(self.app, "signs", str)
-        scroller.show(Prose(list(_lines(self._below, signs, names=self._names))))
+        two = not self._names and self.size.width >= 2 * (_KEYS + _WHAT) + 8
+        lines = _lines(self._below, signs, names=self._names, columns=2 if two else 1)
+        scroller.show(Prose(list(lines)))
 
 
-def _lines(screen: Screen[Any], signs: object, *, names: bool) -> Iterator[Line | Span | str]:
+def _lines(
+    screen: Screen[Any], signs: Callable[[str], str], *, names: bool, columns: int
+) -> Iterator[Line | Span | str]:
     groups = grouped(screen)
     for title in _GROUPS:
         rows = list(_rows(groups[title], names=names))
         if not rows:
             continue
         yield (Span(title, "strong"),)
-        assert callable(signs)
-        columns = 1 if names else 2
         half = -(-len(rows) // columns)
         for n in range(half):
             spans: list[Span] = []
@@ -88,7 +90,9 @@ def _rows(bindings: Iterable[Binding], *, names: bool) -> Iterator[tuple[str, st
         stem = (binding.id or binding.action) if names else stem_of(binding)
         what = binding.description
         if binding.group is not None and not names:
-            what = f"previous, next {binding.group.description}"
+            what = binding.group.description
+            if binding.description.startswith("previous "):
+                what = f"previous, next {what}"
         keys, _ = found.setdefault(stem, ([], f"{stem}  {what}" if names else what))
         if shown(binding.key) not in keys:
             keys.append(shown(binding.key))

@@ -20,7 +20,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sesstool.tui.keys import key
+from sesstool.tui.keys import key, pair
 from sesstool.tui.lines import Blocks, Line, Prose
 
 STYLES = (
@@ -53,10 +53,8 @@ class Scroller(Widget, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         key("j,down", "down", "down", "move.down"),
         key("k,up", "up", "up", "move.up"),
-        key("ctrl+d", "half(1)", "half a page down", "move.half-down"),
-        key("ctrl+u", "half(-1)", "half a page up", "move.half-up"),
-        key("pagedown", "page(1)", "a page down", "move.page-down"),
-        key("pageup", "page(-1)", "a page up", "move.page-up"),
+        *pair("ctrl+u", "ctrl+d", "half", "half page", "move.half"),
+        *pair("pageup", "pagedown", "page", "page", "move.page"),
         key("g,home", "first", "first", "move.first"),
         key("G,end", "last", "last", "move.last"),
     ]
@@ -281,11 +279,19 @@ class Scroller(Widget, can_focus=True):
         gutter = (signs("▌") if picked else " ").ljust(_GUTTER) if self.pick else " "
         segments = [Segment(gutter, base + self._style("strong") + under)]
         segments += [
-            Segment(span.text, base + (self._style(span.style) if span.style else Style()) + under)
+            Segment(
+                self._ended(span.text),
+                base + (self._style(span.style) if span.style else Style()) + under,
+            )
             for span in line
         ]
         strip = Strip(segments).adjust_cell_length(len(gutter) + cells, base + under)
         return self._edge(self._selected(strip, y), y)
+
+    def _ended(self, text: str) -> str:
+        """A text that may have been cut, with the sign for it that the terminal has."""
+        plain = text.endswith("…") and getattr(self.app, "signs", str)("…") != "…"
+        return text[:-1] + "~" if plain else text
 
     def _edge(self, segments: Strip | list[Segment], y: int) -> Strip:
         """Add the right column, with the thumb where there is more than is seen."""

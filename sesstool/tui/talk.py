@@ -175,16 +175,17 @@ class Talk:
             told = f"~ thinking, {words:,} words (t shows it)" if words else "~ thinking, sealed"
             yield (margin, Span(told, "dim"))
             return
-        if not passage.text:
+        text = passage.text.rstrip("\n")
+        if not text:
             return
         if passage.kind == "result" and not self.shown.output:
-            count = passage.text.count("\n") + 1
+            count = text.count("\n") + 1
             yield (margin, Span(f"~ output, {count:,} lines (o shows it)", "dim"))
             return
         most = OPENED if key in self.shown.opened else FOLDED
         room = max(cells - INDENT, 4)
         shown = taken = 0
-        for line in lines_of(passage.text):
+        for line in lines_of(text):
             taken += 1
             parts = wrapped(line, room) if self.shown.wrap else iter([line])
             for part in islice(parts, most - shown):
@@ -192,8 +193,8 @@ class Talk:
                 shown += 1
             if next(parts, None) is not None or shown >= most:
                 break
-        left = passage.text.count("\n") + 1 - taken
-        if shown >= most and (left or len(passage.text) > room * most):
+        left = text.count("\n") + 1 - taken
+        if shown >= most and (left or len(text) > room * most):
             how = "space shows them" if most == FOLDED else "Y copies the record"
             more = f"{left:,} more lines" if left else "this line goes on"
             yield (margin, Span(self._signs(f"… {more} ({how})"), "dim"))

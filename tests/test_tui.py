@@ -1,0 +1,105 @@
+"""The app as a whole: its frame, its keys, its help."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from sesstool.api.viewing import open_view
+from sesstool.tui.conversation import Conversation
+from tests.conftest import jsonl, talk
+from tests.screens import SMALL, frame_text, running, settled, shown
+
+SAMPLE = Path(__file__).parents[1] / "samples" / "damaged" / "unanswered-claude-code.jsonl"
+
+
+def conversation(path=SAMPLE):
+    return Conversation(open_view(path))
+
+
+def test_the_first_line_says_where_this_is_and_that_nothing_is_written():
+    """Where on the left, the mode and the record on the right."""
+    first, *_, last = shown(conversation()).split("\n")
+    assert first.startswith("sesstool  ")
+    assert "READ-ONLY" in first
+    assert "record 1/" in first
+    assert last.startswith("enter inspect  [ ] finding  { } prompt")
+    assert last.endswith("? help")
+
+
+def test_a_small_terminal_has_one_pane_and_a_key_for_the_other():
+    """Under 100 columns the talk is seen, and 1 shows the contents."""
+    assert "Contents" not in shown(conversation(), size=SMALL)
+    assert "Contents" in shown(conversation(), "1", size=SMALL)
+    assert "Contents" not in shown(conversation(), "1", "2", size=SMALL)
+
+
+def test_a_terminal_without_room_is_told_so():
+    """Below 60 by 16 a sentence asks for more."""
+    text = " ".join(shown(conversation(), size=(59, 20)).split())
+    assert "sesstool needs 60 columns and 16 rows; here are 59 by 20" in text
+    assert "READ-ONLY" not in text
+
+
+def test_the_help_names_every_binding_of_the_screen():
+    """What the bindings do is in the help, each with its keys as they are now."""
+    text = shown(conversation(), "question_mark", size=(120, 50))
+    for words in (
+        "previous, next prompt",
+        "go to a line",
+        "previous, next half page",
+        "copy the raw line",
+    ):
+        assert words in text
+    assert "[ ]" in text
+
+
+def test_keys_are_changed_by_id():
+    """A binding that is given another key has that one alone, in the help too."""
+    screen = conversation()
+
+    async def run():
+        async with running(screen, keymap={"talk.mark": "z"}) as pilot:
+            await pilot.press("m")
+            assert not screen.shown.marked
+            await pilot.press("z")
+            assert screen.shown.marked == {0}
+
+    asyncio.run(run())
+
+
+def test_in_ascii_the_app_has_no_other_sign(tmp_path):
+    """With --ascii each sign of the app has its twin, borders too."""
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(jsonl(*talk(30)))
+    text = shown(conversation(path), ascii=True)
+    assert text.isascii()
+    assert shown(conversation(path), "question_mark", ascii=True).isascii()
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+def test_the_app_ends_with_the_code_of_a_command(key):
+    """Quitting is 0, an interruption 130."""
+
+    async def run():
+        async with running(conversation()) as pilot:
+            await pilot.press(key)
+            await pilot.pause()
+        return pilot.app.return_code
+
+    assert asyncio.run(run()) == (0 if key == "q" else 130)
+
+
+def test_escape_goes_back_and_stays_at_the_first_screen():
+    """Only q and ctrl+c leave the app."""
+
+    async def run():
+        async with running(conversation()) as pilot:
+            await pilot.press("question_mark")
+            await settled(pilot)
+            assert "Help" in frame_text(pilot.app)
+            await pilot.press("escape", "escape", "escape")
+            await settled(pilot)
+            assert "READ-ONLY" in frame_text(pilot.app)
+
+    asyncio.run(run())
