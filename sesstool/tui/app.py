@@ -57,11 +57,11 @@ class Browser(App[int]):
         key("question_mark", "help", "this help", "app.help"),
         Binding("ctrl+p", "command_palette", "every action by name", id="app.palette", show=False),
         key("escape", "back", "back", "app.back"),
-        key("q", "quit_or_back", "back; at the first screen quit", "app.quit"),
+        key("q", "quit_or_back", "back, or quit", "app.quit"),
         Binding(
             "ctrl+c",
             "copy_or_quit",
-            "copy the selection, else quit",
+            "copy what is selected, or quit",
             id="app.interrupt",
             show=False,
             priority=True,

@@ -53,7 +53,7 @@ class Conversation(Frame):
             "<",
             ">",
             "turn",
-            "compaction or branch",
+            "fork, compaction",
             "talk.turn",
             show=False,
         ),
@@ -317,7 +317,7 @@ class Conversation(Frame):
 
     def action_turn(self, step: int) -> None:
         """Go to the next compaction or branch."""
-        self._jump(self._marks("compaction", "branch"), step, "compaction or branch")
+        self._jump(self._marks("compaction", "branch"), step, "fork or compaction")
 
     def action_match(self, step: int) -> None:
         """Go to the next match."""

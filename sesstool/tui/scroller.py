@@ -316,6 +316,9 @@ class Scroller(Widget, can_focus=True):
         return min(round(self.blocks.share(rows[0][0]) * last), last)
 
     def _style(self, name: str) -> Style:
+        """The colours of a span's style; nothing where it has none."""
+        if not name:
+            return Style()
         return self.get_component_rich_style(f"scroller--{name}", partial=True)
 
     def notify_style_update(self) -> None:
