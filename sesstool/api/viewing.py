@@ -186,7 +186,7 @@ class View:
         """The offset of the line with the result of a call; None where there is none."""
         if self.outline is None:
             return None
-        found = list(self.outline.results.find(passage.id))
+        found = [at for at in self.outline.results.find(passage.id) if self._has(at, passage.id)]
         return next((place for place in found if place >= start), found[0] if found else None)
 
     def call(self, start: int, passage: Passage) -> int | None:
@@ -194,7 +194,10 @@ class View:
         if self.outline is None:
             return None
         found = [place for place in self.outline.calls.find(passage.id) if place <= start]
-        return found[-1] if found else None
+        return next((place for place in reversed(found) if self._has(place, passage.id)), None)
+
+    def _has(self, start: int, call_id: str) -> bool:
+        return any(passage.id == call_id for passage in self.look(start).passages)
 
     def grown(self, keys: Keys | None = None) -> View | None:
         """A fresh view if the file is no longer the one that was opened; None if it is.

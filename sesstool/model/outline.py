@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Literal, get_args
 
@@ -12,6 +13,7 @@ from sesstool.model.session import Session
 from sesstool.records.recover import Record
 
 Mark = Literal["prompt", "call", "failed", "compaction", "damage", "subagent", "branch"]
+_PLACE = 40
 MARKS: tuple[Mark, ...] = get_args(Mark)
 
 
@@ -90,32 +92,32 @@ class Outline:
 
 
 class Named:
-    """Offsets under names, 16 bytes each: ids of calls may be used again from turn to turn."""
+    """Offsets under names, 8 bytes each: ids of calls may be used again from turn to turn.
+
+    Of a name 24 bits are kept: what is found may now and then be of another one.
+    """
 
     def __init__(self) -> None:
         """Start with none."""
-        self._keys = array("q")
-        self._places = array("q")
-        self._order: array[int] = array("q")
+        self._packed = array("Q")
 
     def add(self, name: str, start: int) -> None:
-        """Add a place, in file order."""
-        self._keys.append(hash(name))
-        self._places.append(start)
+        """Add a place, an offset below 2**40."""
+        self._packed.append(_low(name) | start)
 
     def sort(self) -> None:
         """Make ready to find; nothing may be added after it."""
-        self._order = array("q", sorted(range(len(self._keys)), key=self._keys.__getitem__))
+        self._packed = array("Q", sorted(self._packed))
 
     def find(self, name: str) -> Iterator[int]:
         """The places under a name, in file order."""
-        key, low, high = hash(name), 0, len(self._order)
-        while low < high:
-            middle = (low + high) // 2
-            if self._keys[self._order[middle]] < key:
-                low = middle + 1
-            else:
-                high = middle
-        while low < len(self._order) and self._keys[self._order[low]] == key:
-            yield self._places[self._order[low]]
-            low += 1
+        low = _low(name)
+        for at in range(bisect_left(self._packed, low), len(self._packed)):
+            if self._packed[at] >> _PLACE != low >> _PLACE:
+                return
+            yield self._packed[at] - low
+
+
+def _low(name: str) -> int:
+    """The least of what is kept under a name."""
+    return (hash(name) & 0xFFFFFF) << _PLACE

@@ -170,6 +170,8 @@ class Pairing:
 
     def finish(self) -> None:
         """Judge what is left after the last record."""
+        # What was answered is asked about by records alone, and takes the most room.
+        self._answered, self._places = {}, array("q")
         self.unanswered += self._late.values()
         self.unanswered += self._open.values()
         self._match_early()
