@@ -22,7 +22,7 @@ from sesstool.errors import ConfigError
 PROJECT_FILE = "sesstool.toml"
 # A project's file can arrive together with the data: it must not decide these.
 _NEVER_IN_PROJECT = frozenset(
-    {"write", "key", "identity", "recipients", "vault", "policy", "plugins"}
+    {"write", "key", "keys", "identity", "recipients", "vault", "policy", "plugins"}
 )
 _BOOLEANS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
@@ -32,7 +32,7 @@ class Setting:
     """One setting: its name in files, its default (which has its type), and its choices."""
 
     name: str
-    default: str | bool | tuple[str, ...]
+    default: Any
     meaning: str
     choices: tuple[str, ...] = ()
 
@@ -51,10 +51,11 @@ class Setting:
 class Value:
     """The value of a setting and its origin: a file, an environment variable, or "default"."""
 
-    value: str | bool | tuple[str, ...]
+    value: str | bool | tuple[str, ...] | dict[str, str]
     origin: str
 
 
+THEMES = ("sesstool-dark", "sesstool-light", "high-contrast", "ansi-dark", "ansi-light")
 SETTINGS = (
     Setting("select", (), "rule codes, or beginnings of codes, to check; all if empty"),
     Setting("ignore", (), "rule codes, or beginnings of codes, not to check"),
@@ -73,6 +74,11 @@ SETTINGS = (
     Setting("color", "auto", "when to use colour", ("auto", "always", "never")),
     Setting("thorough", default=False, meaning="run the slow checks too"),
     Setting("recipients", (), "whom encrypt and rekey encrypt for where no option says"),
+    Setting("theme", "sesstool-dark", "the colours of browse and replay", THEMES),
+    Setting("ascii", default=False, meaning="signs of browse and replay in ASCII alone"),
+    Setting("mouse", default=True, meaning="whether browse and replay take the mouse"),
+    Setting("reduced-motion", default=False, meaning="nothing moves by itself in browse"),
+    Setting("keys", {}, "keys of browse and replay by the ids that F2 shows in the help"),
     Setting("policy", "", "the retention policy; if empty, `retention.toml` beside your settings"),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -188,6 +194,10 @@ def _checked(name: str, value: Any, *, project: bool) -> Any:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return _public(tuple(value), name)
         raise ConfigError(f"{name} must be a list of strings")
+    if isinstance(setting.default, dict):
+        if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
+            return value
+        raise ConfigError(f"{name} must be a table of strings")
     if type(value) is not type(setting.default):
         kind = "true or false" if isinstance(setting.default, bool) else "a string"
         raise ConfigError(f"{name} must be {kind}")
@@ -215,6 +225,11 @@ def _from_text(setting: Setting, text: str) -> Any:
     if isinstance(setting.default, tuple):
         items = tuple(item.strip() for item in text.split(",") if item.strip())
         return _public(items, setting.variable)
+    if isinstance(setting.default, dict):
+        pairs = [item.partition("=") for item in text.split(",") if item.strip()]
+        if not all(equals for _, equals, _ in pairs):
+            raise ConfigError(f"{setting.variable} must be NAME=VALUE, with commas between")
+        return {name.strip(): item.strip() for name, _, item in pairs}
     if isinstance(setting.default, bool):
         if text.lower() not in _BOOLEANS:
             raise ConfigError(f"{setting.variable} must be true or false")

@@ -50,6 +50,17 @@ class Keys:
         self._recipients = tuple(recipients)
         self._passphrase: Identity | None = None
 
+    def stop_asking(self) -> None:
+        """Ask nobody from now on: the terminal is another's. What is needed is read before it."""
+        _ = self.identities
+        self._ask = None
+
+    def give(self, passphrase: bytes) -> None:
+        """Take a passphrase that was not asked for, in the place of any before it."""
+        from sesstool.encryption.keys import passphrase_identity  # noqa: PLC0415 - as above
+
+        self._passphrase = passphrase_identity(passphrase)
+
     @cached_property
     def identities(self) -> tuple[Identity, ...]:
         """All identities. Raises InputError, UsageError and AuthError about their files."""

@@ -42,6 +42,7 @@ class Options:
     theme: str = DEFAULT
     ascii: bool = False
     still: bool = False
+    mouse: bool = True
     keys: Keys | None = None
     keymap: Mapping[str, str] = field(default_factory=dict)
     now: Callable[[], datetime] | None = None
@@ -74,6 +75,7 @@ class Browser(App[int]):
         self.options = options
         self.signs: Callable[[str], str] = in_ascii if options.ascii else str
         self._first = first
+        self.broke: Exception | None = None
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = options.theme
@@ -96,6 +98,12 @@ class Browser(App[int]):
                 with suppress(RuntimeError, ValueError):
                     loop.add_signal_handler(number, self._end, 128 + number)
         self.push_screen(self._first)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Keep what went wrong for the command, which tells it without session text."""
+        self.broke = self.broke or error
+        super()._handle_exception(error)
+        self._exit_renderables.clear()
 
     def _end(self, code: int) -> None:
         self.exit(code, return_code=code)

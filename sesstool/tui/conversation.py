@@ -17,13 +17,14 @@ from textual.worker import get_current_worker
 
 from sesstool import api
 from sesstool.api.viewing import View, open_view
-from sesstool.errors import SesstoolError, UsageError
+from sesstool.errors import NoMatchError, SesstoolError, UsageError
 from sesstool.findings import Finding, Severity
 from sesstool.model import query
 from sesstool.model.outline import Mark
 from sesstool.model.query import Query
 from sesstool.records.places import nearest
 from sesstool.report.base import count
+from sesstool.tui.app import Options
 from sesstool.tui.contents import Contents, Item, items
 from sesstool.tui.dialogs import Ask
 from sesstool.tui.frame import Frame
@@ -502,11 +503,29 @@ class Conversation(Frame):
 
 
 def open_session(screen: Frame, path: Path, line: int = 1) -> None:
-    """Open a session on top of a screen; what keeps it from that is told there."""
-    browser = screen.browser
+    """Open a session on top of a screen; what keeps it from that is told there.
+
+    Of an encrypted one that no key opens the passphrase is asked for.
+    """
+    browser, keys = screen.browser, screen.browser.options.keys
+
+    def answered(passphrase: str | None) -> None:
+        if passphrase and keys is not None:
+            keys.give(passphrase.encode())
+            open_session(screen, path, line)
+
     try:
-        view = open_view(path, browser.options.keys)
+        browser.push_screen(Conversation(open_view(path, keys), line))
+    except NoMatchError as error:
+        browser.fail(error)
+        if keys is not None and "scrypt" in error.message:
+            browser.push_screen(Ask("Passphrase:", secret=True), answered)
     except SesstoolError as error:
         browser.fail(error)
-        return
-    browser.push_screen(Conversation(view, line))
+
+
+def screen(paths: Sequence[Path], options: Options) -> Conversation:
+    """The screen of the one session that is given. Raises UsageError."""
+    if len(paths) != 1:
+        raise UsageError("this screen shows one session", hint="give its path")
+    return Conversation(open_view(paths[0], options.keys))

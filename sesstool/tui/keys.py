@@ -37,6 +37,7 @@ _NAMED = {char: name for name, char in NAMES.items() if len(char) == 1 and char.
 
 def key(keys: str, action: str, what: str, id: str, *, show: bool = False) -> Binding:
     """A binding; `show` puts it into the last line of the screen."""
+    _ids.add(id)
     return Binding(keys, action, what, show=show, id=id)
 
 
@@ -48,6 +49,7 @@ def pair(
     They do `action(-1)` and `action(1)`.
     """
     group = Binding.Group(what)
+    _ids.update({f"{id}.previous", f"{id}.next"})
     steps = ((one, -1, "previous"), (other, 1, "next"))
     return [
         Binding(
@@ -60,6 +62,14 @@ def pair(
         )
         for keys, step, word in steps
     ]
+
+
+_ids: set[str] = set()
+
+
+def known_ids() -> set[str]:
+    """The ids of all bindings of the modules that are loaded."""
+    return set(_ids)
 
 
 def shown(keys: str) -> str:

@@ -69,8 +69,6 @@ THEMES = (
     ),
 )
 DEFAULT = "sesstool-dark"
-BUILT_IN = ("ansi-dark", "ansi-light")
-NAMES = (*(theme.name for theme in THEMES), *BUILT_IN)
 
 # The themes of Textual have no such colours: these stand for them there.
 FALLBACK = {"muted": "$foreground", "cursor": "$panel", "found": "$panel"}
