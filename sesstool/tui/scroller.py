@@ -374,6 +374,10 @@ class Scroller(Widget, can_focus=True):
             self.post_message(self.Chosen(self, block))
         self._set(block)
 
+    def on_resize(self) -> None:
+        """Lay out anew."""
+        self._moved()
+
     def get_content_width(self, container: Size, viewport: Size) -> int:
         """Take all there is."""
         return container.width
