@@ -22,7 +22,7 @@ def frame_text(app):
 async def running(screen, size=WIDE, **options):
     """The app with a first screen, ready; yields its pilot."""
     app = Browser(screen, Options(still=True, **options))
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         await settled(pilot)
         yield pilot
 
