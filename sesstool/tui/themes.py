@@ -24,7 +24,9 @@ THEMES = (
             **_COMMON,
             "muted": "#9aa4b2",
             "cursor": "#26364d",
-            "found": "#4d3d00",
+            "block-cursor-background": "#26364d",
+            "block-cursor-foreground": "#e6e6e6",
+            "found": "#332900",
         },
     ),
     Theme(
@@ -44,6 +46,8 @@ THEMES = (
             **_COMMON,
             "muted": "#59616b",
             "cursor": "#dbe9fb",
+            "block-cursor-background": "#dbe9fb",
+            "block-cursor-foreground": "#1c1e21",
             "found": "#fff0b3",
         },
     ),
@@ -63,8 +67,10 @@ THEMES = (
         variables={
             **_COMMON,
             "muted": "#e0e0e0",
-            "cursor": "#003f6b",
-            "found": "#5a4a00",
+            "cursor": "#00345a",
+            "block-cursor-background": "#00345a",
+            "block-cursor-foreground": "#ffffff",
+            "found": "#332b00",
         },
     ),
 )
