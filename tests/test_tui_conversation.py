@@ -287,7 +287,7 @@ def test_a_session_that_was_replaced_is_read_anew(made):
 
     fresh, text = asyncio.run(run())
     assert fresh == "openai-chat"
-    assert "is gone" in text
+    assert "is gone" in " ".join(text.replace("│", " ").split())
 
 
 def test_branches_are_shown_one_by_one():
@@ -315,7 +315,7 @@ def test_an_empty_file_is_an_empty_screen(made):
 @pytest.mark.parametrize("size", [(120, 36), SMALL, (60, 16)])
 def test_every_sample_opens_at_every_size(size):
     """Each of the made-up sessions is shown, whatever is wrong with it."""
-    for path in sorted(SAMPLES.rglob("*.jsonl"))[:: 1 if size == SMALL else 6]:
+    for path in sorted(SAMPLES.rglob("*.jsonl"))[:: 3 if size == SMALL else 9]:
         text = played(Conversation(open_view(path)), "G", size=size)[-1][1]
         assert "READ-ONLY" in text, path
 

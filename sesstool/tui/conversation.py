@@ -91,6 +91,7 @@ class Conversation(Frame):
         self._title = ""
         self._leaf = -1
         self._read_at = 0.0
+        self._lost = False
 
     # Frame
 
@@ -263,13 +264,17 @@ class Conversation(Frame):
         try:
             fresh = self.view.grown(self.browser.options.keys)
         except SesstoolError as error:
-            self.browser.fail(error)
+            if not self._lost:
+                self.browser.fail(error)
+            self._lost = True
             return
+        self._lost = False
         if fresh is None:
             return
         at_end = self.talk.cursor == self.talk.blocks.last()
         old, self.view = self.view, fresh
         cursor = self.talk.cursor
+        self._title = ""
         self._show()
         old.close()
         if at_end:
