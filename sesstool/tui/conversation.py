@@ -289,13 +289,14 @@ class Conversation(Frame):
         cursor = self.talk.cursor
         found = None if cursor is None else nearest(array("q", places), cursor, step)
         if found is not None:
-            self._go(found)
+            self.go(found)
         elif self._done < 1:
             self.browser.say(f"still reading: no {what} found yet")
         else:
             self.browser.say(f"no {what} {'below' if step > 0 else 'above'}")
 
-    def _go(self, start: int) -> None:
+    def go(self, start: int) -> None:
+        """Go to the record at an offset, or the next one that is shown."""
         talk = self.talk.blocks
         assert isinstance(talk, Talk)
         if (place := talk.at(start)) is not None:
@@ -351,7 +352,7 @@ class Conversation(Frame):
         if words == "end":
             self.talk.action_last()
         elif words.endswith("%") and words[:-1].isdecimal():
-            self._go(self.view.source.size * min(int(words[:-1]), 100) // 100)
+            self.go(self.view.source.size * min(int(words[:-1]), 100) // 100)
         elif words.isdecimal():
             self._go_line(int(words))
         elif words:
@@ -364,7 +365,7 @@ class Conversation(Frame):
             told = f"there are {total:,} lines" if total >= 0 else "still counting the lines"
             self.browser.say(told)
         else:
-            self._go(start)
+            self.go(start)
 
     # Searching
 
@@ -441,7 +442,7 @@ class Conversation(Frame):
         elif found is self.matches and (first or done >= 1):
             cursor = self.talk.cursor
             if found and cursor is not None and cursor not in found:
-                self._go(nearest(found, cursor - 1, 1) or found[0])
+                self.go(nearest(found, cursor - 1, 1) or found[0])
             elif done >= 1 and not found:
                 self.browser.say("no match")
         self.refresh_frame()
@@ -486,7 +487,7 @@ class Conversation(Frame):
             if item.file is not None:
                 open_session(self, item.file)
             elif item.start >= 0:
-                self._go(item.start)
+                self.go(item.start)
                 self.action_pane(2)
         elif self.talk.cursor is not None:
             self._inspect(self.talk.cursor)

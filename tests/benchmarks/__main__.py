@@ -9,6 +9,7 @@ alternate, and a ratio is the median of the ratios of the pairs.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -39,6 +40,8 @@ REDACT_MEMORY = 150
 AGE_GOAL, AGE_MEMORY = 1.0, 60
 PRUNE_GOAL, PRUNE_MEMORY = 10, 150
 PRUNE_SESSIONS = 10_000
+BROWSE_SIZE = 1000
+BROWSE_GOALS = {"first": 0.5, "end": 0.05, "middle": 0.05, "page": 0.02, "busy": 0.05}
 ALIGN_GOAL = 1.0
 ALIGN_SIZE = 100_000
 ALIGN_MEMORY = 100
@@ -368,6 +371,25 @@ def prune(options: argparse.Namespace) -> None:
     )
 
 
+def browse(options: argparse.Namespace) -> None:
+    """What a session of 1 GB costs in the app, beside an app with nothing in it."""
+    program = str(Path(__file__).with_name("browsing.py"))
+    with session("claude-code", BROWSE_SIZE) as path:
+        runs = [
+            json.loads(subprocess.check_output([sys.executable, program, str(path)]))
+            for _ in range(options.runs)
+        ]
+    found = {name: median(run[name] for run in runs) for name in runs[0]}
+    print(f"\nbrowse, a session of {BROWSE_SIZE} MB: CPU seconds, median of {options.runs} runs")
+    over = found["first"] / found["bare"]
+    print(f"{'first screen of an empty app':32}{found['bare']:8.3f}")
+    for name, goal in BROWSE_GOALS.items():
+        times = f"  {over:.1f} times the empty app" if name == "first" else ""
+        print(f"{name:32}{found[name]:8.3f}  {missed(found[name], goal)}{times}")
+    print(f"{'read to its end':32}{found['read']:8.3f}")
+    print(f"{'peak MB':32}{found['memory']:8.0f}  {missed(found['memory'], MEMORY_GOAL)}")
+
+
 TABLES = {
     "start": start,
     "validate": validate,
@@ -378,6 +400,7 @@ TABLES = {
     "diff": diff,
     "encrypt": encrypt,
     "prune": prune,
+    "browse": browse,
 }
 
 
