@@ -7,8 +7,12 @@ import pytest
 
 from tests.screens import SMALL, frame_text, running, settled  # isort: skip - as it says
 
+from sesstool.api import viewing
 from sesstool.api.viewing import open_view
-from sesstool.tui.conversation import Conversation
+from sesstool.encryption.age import Sealer
+from sesstool.encryption.keyring import Keys
+from sesstool.encryption.keys import passphrase_recipient
+from sesstool.tui.conversation import Conversation, open_session
 from sesstool.tui.scroller import plain
 from tests.conftest import (
     answer,
@@ -53,6 +57,10 @@ QUEST = (
     prompt(8, 7, "Look under the rope."),
     answer(9, 8, use("toolu_3", "Bash", command="lift rope")),
 )
+
+
+def sealed(data, passphrase):
+    return b"".join(Sealer([passphrase_recipient(passphrase)]).seal(iter([data])))
 
 
 def played(screen, *keys, size=(120, 40)):
@@ -318,6 +326,39 @@ def test_every_sample_opens_at_every_size(size):
     for path in sorted(SAMPLES.rglob("*.jsonl"))[:: 3 if size == SMALL else 9]:
         text = played(Conversation(open_view(path)), "G", size=size)[-1][1]
         assert "READ-ONLY" in text, path
+
+
+def test_an_encrypted_session_is_opened_with_its_passphrase(made, tmp_path):
+    """A wrong one is told; the right one shows the session, and nothing is written."""
+    path = tmp_path / "sealed.jsonl.age"
+    path.write_bytes(sealed(jsonl(*QUEST), b"moon"))
+    screen = made(*QUEST[:1])
+
+    async def run():
+        async with running(screen, keys=Keys()) as pilot:
+            open_session(screen, path)
+            for typed in ("sun", "moon"):
+                await settled(pilot)
+                await pilot.press(*typed, "enter")
+            await settled(pilot)
+            return frame_text(pilot.app)
+
+    text = asyncio.run(run())
+    assert "Find the silver key." in text
+    assert "record 1/9" in text.split("\n")[0]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [
+        "5e551000-0000-4000-8000-000000000000.jsonl",
+        "sealed.jsonl.age",
+    ]
+
+
+def test_a_line_too_long_to_be_decoded_is_found_by_its_bytes(made, monkeypatch):
+    """It says how long it is, and the search still goes there."""
+    monkeypatch.setattr(viewing, "LONGEST", 400)
+    screen = made(*QUEST[:2], prompt(3, 2, "x" * 400 + "dragon"))
+    seen = played(screen, "slash", *"dragon", "enter")
+    assert seen[-1][0] == 3
+    assert "bytes, too long to be shown" in seen[-1][1]
 
 
 def test_openai_messages_are_shown(made):

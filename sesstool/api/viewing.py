@@ -141,12 +141,14 @@ class View:
         start = 0 if self.source.size else None
         while start is not None:
             span = self.places.span(start)
-            may = sieve is None or span.end - span.start > LONGEST
-            if may or (sieve and sieve.search(self.source.read(span.start, span.end))):
+            raw = self.source.read(span.start, span.end) if sieve else b""
+            if sieve and not sieve.search(raw):
+                yield start, False
+            elif span.end - span.start > LONGEST:
+                yield start, bool(sieve)  # as far as its bytes tell
+            else:
                 look = self._look(start)
                 yield start, query.matches(look.time, look.scope, look.passages, look.fault)
-            else:
-                yield start, False
             start = span.next if span.next < self.source.size else None
 
     def leaves(self) -> list[int]:

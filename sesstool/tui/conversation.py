@@ -16,7 +16,8 @@ from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from sesstool import api
-from sesstool.api.viewing import View, open_view
+from sesstool.api.sealing import facts_of
+from sesstool.api.viewing import LONGEST, View, open_view
 from sesstool.errors import NoMatchError, SesstoolError, UsageError
 from sesstool.findings import Finding, Severity
 from sesstool.model import query
@@ -504,6 +505,10 @@ class Conversation(Frame):
     def action_copy_raw(self) -> None:
         """Copy the record's line as it is in the file."""
         if (start := self.talk.cursor) is not None:
+            if self.view.look(start).size > LONGEST:
+                line = self.view.places.number(start)
+                self.browser.say(f"too long to be copied: sesstool show --raw --records {line}")
+                return
             raw = self.view.raw(start)
             self.browser.copy(raw.decode("utf-8", "replace"), "the line")
 
@@ -524,7 +529,7 @@ def open_session(screen: Frame, path: Path, line: int = 1) -> None:
         browser.push_screen(Conversation(open_view(path, keys), line))
     except NoMatchError as error:
         browser.fail(error)
-        if keys is not None and "scrypt" in error.message:
+        if keys is not None and "scrypt" in facts_of(path).kinds:
             browser.push_screen(Ask("Passphrase:", secret=True), answered)
     except SesstoolError as error:
         browser.fail(error)
