@@ -21,9 +21,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 from sesstool.encryption import age, keys
 from sesstool.formats.codex import Codex
+from sesstool.model.moments import moment as moment_of
 from sesstool.retention import units
 from sesstool.retention.matching import Also
-from sesstool.retention.moments import moment as moment_of
 from tests.conftest import answer, dump, envelope, jsonl, meta, prompt, says
 
 FOLDER = Path(__file__).with_name("retention")

@@ -13,10 +13,10 @@ import zstandard
 from sesstool.api import SUFFIXES
 from sesstool.formats.claude_code import ClaudeCode
 from sesstool.formats.codex import Codex
+from sesstool.model.moments import moment
 from sesstool.records.folder import each_below
 from sesstool.retention.decide import decide
 from sesstool.retention.groups import Piece
-from sesstool.retention.moments import moment
 from sesstool.retention.policy import parse
 from sesstool.retention.survey import survey
 from tests.conftest import answer, dump, envelope, jsonl, meta, prompt, says, uid

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from sesstool.diff.compare import FACTS, Comparison, Kind, compare
 from sesstool.diff.sides import Name, Side, name_of
-from sesstool.diff.ways import Leaf, leaves
 from sesstool.diff.world import World, world
 from sesstool.errors import AuthError, UsageError
 from sesstool.model.session import open_session
+from sesstool.model.ways import Leaf, leaves
 from sesstool.records.opening import open_source
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sesstool.diff.ways import way
 from sesstool.errors import InputError, UsageError
 from sesstool.formats.base import Format, Origin, Tracker
 from sesstool.formats.events import Meaning
@@ -21,6 +20,7 @@ from sesstool.model.exact import exact, rounded
 from sesstool.model.graph import Graph
 from sesstool.model.session import Session, open_session, path_of
 from sesstool.model.units import KINDS, Unit, signature, units
+from sesstool.model.ways import Named, way
 from sesstool.records.heal import decode
 from sesstool.records.opening import open_source
 from sesstool.records.recover import Record, records, utf16
@@ -212,7 +212,7 @@ class Side:
         graph, form, tracker = session.graph, session.format, session.tracker
         picky = type(tracker).reads is not Tracker.reads
         first, file = len(self.keys), len(self._sources) - 1
-        leaf = _Leaf(self.name.leaf)
+        leaf = Named(self.name.leaf)
         shared = _Shared(cut, session.source.size) if cut else None
         for record in records(session.source):
             if shared and not shared.has(record, form):
@@ -347,41 +347,6 @@ class _Shared:
             return self._inside is not False
         self.torn = self.torn or record.start < self.cut.end < record.end
         return record.end <= self.cut.end
-
-
-class _Leaf:
-    """Finds the row that a leaf's name means: its id, its line, or the beginning of its id."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._rows = {"id": -1, "line": -1, "begun": -1}
-        self._begun = 0
-
-    def see(self, record: Record, meaning: Meaning, row: int) -> None:
-        if not self._name:
-            return
-        if meaning.id == self._name:
-            self._rows["id"] = row
-        elif str(record.line) == self._name:
-            self._rows["line"] = row
-        elif meaning.id.startswith(self._name):
-            self._rows["begun"] = row
-            self._begun += 1
-
-    def row(self, file: str) -> int:
-        """Raises UsageError where the name means no record, or several."""
-        found = next((row for row in self._rows.values() if row >= 0), -1)
-        if found < 0:
-            raise UsageError(
-                f"{file} has no record {self._name}",
-                hint="sesstool diff --branches lists the leaves",
-            )
-        if found == self._rows["begun"] and self._begun > 1:
-            raise UsageError(
-                f"{self._begun} records of {file} have an id that begins with {self._name}",
-                hint="give more of the id, or the line",
-            )
-        return found
 
 
 def _origin(session: Session) -> Origin | None:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sesstool.errors import SesstoolError
 from sesstool.formats.base import Format
 from sesstool.formats.events import Meaning
+from sesstool.model.moments import UNREADABLE, moment
 from sesstool.records.heal import decode_any
 from sesstool.records.lines import lines
 from sesstool.records.live import find_writer
 from sesstool.records.opening import open_source
 from sesstool.records.source import SEALED, bare_path
 from sesstool.retention.matching import Also
-from sesstool.retention.moments import UNREADABLE, moment
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys

@@ -1,12 +1,16 @@
-"""The way to a leaf: the records of one branch, from its root on."""
+"""The ways through a session's tree: how a branch is named, and which records belong to it."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sesstool.errors import UsageError
+from sesstool.formats.events import Meaning
 from sesstool.model.graph import ASSISTANT, BOUNDARY, LOST, RESULT, ROOT, TALK, Graph
 from sesstool.model.session import Session
+from sesstool.records.recover import Record
 
 
 class Leaf(NamedTuple):
@@ -21,6 +25,43 @@ class Leaf(NamedTuple):
     id: str
     messages: int
     live: bool
+
+
+class Named:
+    """Finds the row that a leaf's name means: its id, its line, or the beginning of its id."""
+
+    def __init__(self, name: str) -> None:
+        """Look for a name, "" for none."""
+        self._name = name
+        self._rows = {"id": -1, "line": -1, "begun": -1}
+        self._begun = 0
+
+    def see(self, record: Record, meaning: Meaning, row: int) -> None:
+        """Take note of a record and its row."""
+        if not self._name:
+            return
+        if meaning.id == self._name:
+            self._rows["id"] = row
+        elif str(record.line) == self._name:
+            self._rows["line"] = row
+        elif meaning.id.startswith(self._name):
+            self._rows["begun"] = row
+            self._begun += 1
+
+    def row(self, file: str) -> int:
+        """Raises UsageError where the name means no record, or several."""
+        found = next((row for row in self._rows.values() if row >= 0), -1)
+        if found < 0:
+            raise UsageError(
+                f"{file} has no record {self._name}",
+                hint="sesstool diff --branches lists the leaves",
+            )
+        if found == self._rows["begun"] and self._begun > 1:
+            raise UsageError(
+                f"{self._begun} records of {file} have an id that begins with {self._name}",
+                hint="give more of the id, or the line",
+            )
+        return found
 
 
 def way(session: Session, graph: Graph, leaf: int) -> bytearray:
@@ -60,6 +101,19 @@ def leaves(session: Session, graph: Graph) -> Iterator[Leaf]:
         place = graph.place(row)
         name = session.format.meaning(session.value(place)).id
         yield Leaf(row, place.line, name, messages, row == graph.leaf)
+
+
+def forks(graph: Graph, on_way: bytearray) -> set[int]:
+    """The rows of a branch from which other branches go off: the last that both share."""
+    found = set()
+    stem = array("i", [ROOT]) * len(graph)  # the row of the branch that another one hangs from
+    for row, parent in enumerate(graph.up):
+        if on_way[row] or not 0 <= parent < row:
+            continue
+        stem[row] = parent if on_way[parent] else stem[parent]
+        if stem[row] >= 0 and _ends(graph, row):
+            found.add(stem[row])
+    return found
 
 
 def _ends(graph: Graph, row: int) -> bool:
