@@ -66,6 +66,20 @@ def session_word(path: object) -> str:
     return f"-i KEYFILE {quoted(path)}" if str(path).endswith(".age") else quoted(path)
 
 
+def lasting(seconds: float) -> str:
+    """A time span in words: `0.5 s`, `42 s`, `11 min 24 s`, `3 h 5 min`, `2 d 4 h`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s".replace(".0 ", " ")
+    left, said = round(seconds), []
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count:
+            said.append(f"{count:,} {unit}")
+        elif said:
+            break
+    return " ".join(said[:2])
+
+
 def _visible(char: str) -> str:
     if char <= "\x1f":
         return chr(0x2400 + ord(char))

@@ -191,7 +191,7 @@ def test_completion_completes_commands():
         COMP_WORDS="sesstool re",
         COMP_CWORD="1",
     )
-    assert done.stdout == "plain,resume\nplain,repair\nplain,redact\nplain,rekey\n"
+    assert done.stdout == "plain,resume\nplain,repair\nplain,redact\nplain,rekey\nplain,replay\n"
 
 
 def test_help_imports_no_heavy_module():

@@ -41,6 +41,7 @@ COMMANDS = {
     "audit": ("sesstool.cli.audit:command", "Show and verify the log of every write."),
     "browse": ("sesstool.cli.browse:command", "Look at sessions in a full-screen app."),
     "show": ("sesstool.cli.show:command", "Print a session as plain text."),
+    "replay": ("sesstool.cli.replay:command", "Show a session again, as it was recorded."),
     "rule": ("sesstool.cli.rule:command", "Explain a rule."),
     "schema": ("sesstool.cli.schema:command", "Print a JSON Schema."),
     "config": ("sesstool.cli.config:command", "Show and check the settings."),

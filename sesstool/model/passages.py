@@ -46,6 +46,14 @@ class Passage(NamedTuple):
         """What it is, in capitals."""
         return f"NOTE {self.name}".rstrip() if self.kind == "note" else title(self)
 
+    @property
+    def spoken(self) -> str:
+        """The same as it is read aloud: `Tool call Bash`, `Tool result, failed`."""
+        if self.kind == "message":
+            return self.name[:1].upper() + self.name[1:]
+        first = _TITLES.get(self.kind, "NOTE").capitalize()
+        return f"{first} {self.name}".rstrip() + (", failed" if self.error else "")
+
 
 def title(unit: Unit | Passage) -> str:
     """What a unit is, in capitals, with the tool of a call."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sesstool.errors import UsageError
 from sesstool.formats.events import Meaning
-from sesstool.model.graph import ASSISTANT, BOUNDARY, LOST, RESULT, ROOT, TALK, Graph
+from sesstool.model.graph import ASSISTANT, BOUNDARY, HIDDEN, LOST, RESULT, ROOT, TALK, Graph
 from sesstool.model.session import Session
 from sesstool.records.recover import Record
 
@@ -111,7 +111,7 @@ def forks(graph: Graph, on_way: bytearray) -> set[int]:
         if on_way[row] or not 0 <= parent < row:
             continue
         stem[row] = parent if on_way[parent] else stem[parent]
-        if stem[row] >= 0 and _ends(graph, row):
+        if stem[row] >= 0 and _ends(graph, row) and not graph.flags[row] & HIDDEN:
             found.add(stem[row])
     return found
 

@@ -1,0 +1,229 @@
+"""`sesstool replay`: a session once more, at the pace at which it was recorded."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sesstool.cli.common import Common, common, out_stream
+from sesstool.cli.keys import key_options, keys_of
+from sesstool.cli.streams import noted, single
+from sesstool.cli.validate import format_option
+from sesstool.errors import UsageError
+from sesstool.export.plain import Plain
+from sesstool.model.session import Session, open_session
+from sesstool.records.opening import open_source
+from sesstool.records.write import create
+from sesstool.replay.steps import Step, steps
+from sesstool.replay.timeline import IDLE, Timeline, build
+from sesstool.text import lasting, safe
+
+# A pause of so many seconds is told.
+_TOLD = 60
+
+
+class Number(click.FloatRange):
+    """A number that is one, from 0 on."""
+
+    def __init__(self) -> None:
+        """See `click.FloatRange`."""
+        super().__init__(min=0)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Refuse what is not a number, which would compare with none."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail("it is not a number", param, ctx)
+        return float(number)
+
+
+@click.command("replay")
+@common("text")
+@click.argument("path")
+@click.option("--plain", is_flag=True, help="Print line by line, as to a file or a screen reader.")
+@click.option(
+    "--speed",
+    type=Number(),
+    default=None,
+    metavar="TIMES",
+    help="How many times as fast; 0 prints all at once, as is done where no terminal is.",
+)
+@click.option(
+    "--idle",
+    type=Number(),
+    default=IDLE,
+    show_default=True,
+    metavar="SECONDS",
+    help="Cut longer pauses to this; inf leaves them.",
+)
+@click.option("--from", "line", type=click.IntRange(min=1), metavar="LINE", help="Begin here.")
+@click.option(
+    "--branch",
+    default="all",
+    show_default=True,
+    metavar="all|live|LEAF",
+    help="Everything, what a resume reaches, or the branch that ends with a record, by line or id.",
+)
+@click.option("--thinking", is_flag=True, help="Also show thinking.")
+@click.option("--whole", is_flag=True, help="Show all of long texts.")
+@key_options
+@format_option
+def command(
+    shared: Common,
+    path: str,
+    plain: bool,
+    speed: float | None,
+    idle: float,
+    line: int | None,
+    branch: str,
+    thinking: bool,
+    whole: bool,
+    identities: tuple[Path, ...],
+    passphrase_fd: int | None,
+    format_name: str | None,
+) -> int:
+    """Replay a session as it was recorded, with long pauses cut. Nothing in it is run.
+
+    On a terminal this opens a player; --plain prints to the terminal itself, as time goes by.
+    """
+    found = single(path)
+    keys = keys_of(shared, identities, passphrase_fd)
+    to_file = shared.output is not None and str(shared.output) != "-"
+    watched = not to_file and sys.stdout.isatty()
+    if watched and not plain:
+        _player()
+    with open_source(found, keys) as source:
+        session = open_session(source, format_name or "")
+        timeline = build(session, branch, thinking=thinking)
+        timeline.cut(idle)
+        first = _first(timeline, line)
+        pace = 0 if to_file else float(watched) if speed is None else speed
+        told = _told(session, timeline, first, pace, thinking=thinking, whole=whole)
+        head = _heading(session, timeline, pace)
+        if to_file and shared.output is not None:
+            create(
+                shared.output, (text.encode() for text in chain([head], (text for _, text in told)))
+            )
+        else:
+            _print(head, told, timeline, pace)
+    noted(shared.output, found)
+    return 0
+
+
+def _player() -> None:
+    """Open the player, which takes the whole screen."""
+    try:
+        import_module("sesstool.tui.replay")
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "there is no player for the whole screen yet", hint="add --plain"
+        ) from error
+
+
+def _first(timeline: Timeline, line: int | None) -> int:
+    """The record to begin with."""
+    if line is None or not len(timeline):
+        return 0
+    first = timeline.index_of(line)
+    if timeline.place(first).line < line:
+        last = timeline.place(first).line
+        raise UsageError(
+            f"nothing is shown from line {line} on", hint=f"the last record is at line {last}"
+        )
+    return first
+
+
+def _heading(session: Session, timeline: Timeline, speed: float) -> str:
+    """What is replayed, and what sets the pace."""
+    records = f"{len(timeline):,} {'record' if len(timeline) == 1 else 'records'}"
+    span = f" in {lasting(timeline.recorded(len(timeline) - 1))}" if timeline.timed else ""
+    if not speed:
+        pace = "All at once."
+    elif not timeline.timed:
+        pace = "No record tells a time: the length of the texts sets the pace."
+    elif math.isinf(timeline.idle):
+        pace = "As it was recorded."
+    else:
+        pace = f"As it was recorded, with pauses cut to {lasting(timeline.idle)}."
+    if speed not in (0, 1):
+        pace = f"{pace[:-1]}, {speed:g} times as fast."
+    name = safe(Path(session.source.name).name)
+    return f"Replay of {name}, {session.format.title}: {records}{span}. {pace} Nothing is run.\n\n"
+
+
+def _told(
+    session: Session,
+    timeline: Timeline,
+    first: int,
+    speed: float,
+    *,
+    thinking: bool,
+    whole: bool,
+) -> Iterator[tuple[int, str]]:
+    """Each record's index with its lines, and those about the pause before it."""
+    plain = Plain(whole=whole)
+    for step in steps(session, timeline, first, thinking=thinking):
+        lines = plain.lines(
+            step.passages,
+            line=timeline.place(step.at).line,
+            time=step.meaning.time,
+            more=_more(step, timeline),
+        )
+        pause = _pause(timeline, step.at, speed) if step.at > first else ""
+        yield step.at, pause + ("".join(lines) or _damage(timeline, step.at))
+
+
+def _more(step: Step, timeline: Timeline) -> str:
+    """What else there is to say of a record."""
+    scope = step.meaning.scope
+    said = (
+        f"subagent {scope}" if scope else "",
+        "other branch" if timeline.is_aside(step.at) else "",
+        "branches part here" if "fork" in timeline.names(step.at) else "",
+    )
+    return ", ".join(filter(None, said))
+
+
+def _damage(timeline: Timeline, index: int) -> str:
+    place = timeline.place(index)
+    return f"[{place.line}]\n{place.end - place.start:,} bytes that are no record\n\n"
+
+
+def _pause(timeline: Timeline, index: int, speed: float) -> str:
+    """The pause before a record, where it is a long one."""
+    gap = timeline.gap(index)
+    if not timeline.timed or gap < _TOLD:
+        return ""
+    cut = f", shown as {lasting(timeline.idle)}" if speed and gap > timeline.idle else ""
+    return f"… {lasting(gap)} without a record{cut} …\n\n"
+
+
+def _print(head: str, told: Iterator[tuple[int, str]], timeline: Timeline, speed: float) -> None:
+    """Write each record to stdout when its time has come; with speed 0 at once."""
+    out, start, begin = out_stream(), time.monotonic(), -1.0
+    out.write(head.encode())
+    out.flush()
+    index = 0
+    try:
+        for index, text in told:
+            at = timeline.time_of(index)
+            begin = at if begin < 0 else begin
+            wait = (at - begin) / speed - (time.monotonic() - start) if speed else 0
+            if wait > 0:
+                time.sleep(wait)
+            out.write(text.encode())
+            out.flush()
+    except KeyboardInterrupt as stop:
+        line = timeline.place(index).line
+        stop.add_note(f"--from {line} goes on here")
+        raise

@@ -1,0 +1,71 @@
+"""A session in lines that are read from top to bottom: for a pipe, a log, or a screen reader.
+
+No colour, no box, nothing that moves a cursor; who speaks is said in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sesstool.model.passages import Passage
+from sesstool.text import safe
+
+MOST_LINES, MOST_CHARACTERS = 40, 4000
+"""How much of a text is printed where not all of it is asked for."""
+
+_COMPACTION = "what stands above is no longer sent to the model"
+
+# So many calls without a result are remembered.
+_OPEN = 1000
+
+
+class Plain:
+    """Puts the passages of one record after the other into lines, each with its line end.
+
+    `whole` leaves no part of a long text out. Tools are remembered from call to result, so that a
+    result says whose it is.
+    """
+
+    def __init__(self, *, whole: bool = True) -> None:
+        """Start before the first record."""
+        self._whole = whole
+        self._tools: dict[str, str] = {}
+
+    def lines(
+        self, passages: Iterable[Passage], *, line: int, time: str = "", more: str = ""
+    ) -> Iterator[str]:
+        """A record that says something, with an empty line behind it; nothing of any other.
+
+        `line` and `time` say where it stands and when it was written; `more` what else there is
+        to say of it.
+        """
+        said = [part for passage in passages for part in self._passage(passage)]
+        if said:
+            head = f"[{line}] {safe(time)}".rstrip()
+            yield f"{head}, {safe(more)}\n" if more else f"{head}\n"
+            yield from said
+            yield "\n"
+
+    def _passage(self, passage: Passage) -> Iterator[str]:
+        who = passage.spoken
+        if passage.kind == "call" and passage.id:
+            self._tools[passage.id] = passage.name
+            if len(self._tools) > _OPEN:
+                del self._tools[next(iter(self._tools))]
+        elif passage.kind == "result" and (tool := self._tools.pop(passage.id, "")):
+            who = who.replace("Tool result", f"Tool result of {tool}")
+        first, *rest = self._texts(passage)
+        yield f"{safe(who)}: {first}\n" if first or rest else f"{safe(who)}\n"
+        yield from (f"{line}\n" for line in rest)
+
+    def _texts(self, passage: Passage) -> list[str]:
+        """The lines of a text, and how much was left out."""
+        text = passage.text.strip("\n")
+        if not text and passage.kind == "compaction":
+            text = _COMPACTION
+        if self._whole:
+            return [safe(line) for line in text.split("\n")]
+        lines = text[:MOST_CHARACTERS].split("\n")[:MOST_LINES]
+        left = len(text) - sum(map(len, lines)) - len(lines) + 1
+        more = [f"… {left:,} more characters"] if left else []
+        return [safe(line) for line in lines] + more
