@@ -18,16 +18,11 @@ from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import noted, single
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
-from sesstool.export.plain import Plain
-from sesstool.model.session import Session, open_session
+from sesstool.export import replayed
+from sesstool.model.session import open_session
 from sesstool.records.opening import open_source
 from sesstool.records.write import create
-from sesstool.replay.steps import Step, steps
 from sesstool.replay.timeline import IDLE, Timeline, build
-from sesstool.text import lasting, safe
-
-# A pause of so many seconds is told.
-_TOLD = 60
 
 
 class Number(click.FloatRange):
@@ -108,8 +103,8 @@ def command(
         timeline.cut(idle)
         first = _first(timeline, line)
         pace = 0 if to_file else float(watched) if speed is None else speed
-        told = _told(session, timeline, first, pace, thinking=thinking, whole=whole)
-        head = _heading(session, timeline, pace)
+        told = replayed.lines(session, timeline, first, pace, thinking=thinking, whole=whole)
+        head = replayed.heading(session, timeline, pace) + "\n\n"
         if to_file and shared.output is not None:
             create(
                 shared.output, (text.encode() for text in chain([head], (text for _, text in told)))
@@ -141,71 +136,6 @@ def _first(timeline: Timeline, line: int | None) -> int:
             f"nothing is shown from line {line} on", hint=f"the last record is at line {last}"
         )
     return first
-
-
-def _heading(session: Session, timeline: Timeline, speed: float) -> str:
-    """What is replayed, and what sets the pace."""
-    records = f"{len(timeline):,} {'record' if len(timeline) == 1 else 'records'}"
-    span = f" in {lasting(timeline.recorded(len(timeline) - 1))}" if timeline.timed else ""
-    if not speed:
-        pace = "All at once."
-    elif not timeline.timed:
-        pace = "No record tells a time: the length of the texts sets the pace."
-    elif math.isinf(timeline.idle):
-        pace = "As it was recorded."
-    else:
-        pace = f"As it was recorded, with pauses cut to {lasting(timeline.idle)}."
-    if speed not in (0, 1):
-        pace = f"{pace[:-1]}, {speed:g} times as fast."
-    name = safe(Path(session.source.name).name)
-    return f"Replay of {name}, {session.format.title}: {records}{span}. {pace} Nothing is run.\n\n"
-
-
-def _told(
-    session: Session,
-    timeline: Timeline,
-    first: int,
-    speed: float,
-    *,
-    thinking: bool,
-    whole: bool,
-) -> Iterator[tuple[int, str]]:
-    """Each record's index with its lines, and those about the pause before it."""
-    plain = Plain(whole=whole)
-    for step in steps(session, timeline, first, thinking=thinking):
-        lines = plain.lines(
-            step.passages,
-            line=timeline.place(step.at).line,
-            time=step.meaning.time,
-            more=_more(step, timeline),
-        )
-        pause = _pause(timeline, step.at, speed) if step.at > first else ""
-        yield step.at, pause + ("".join(lines) or _damage(timeline, step.at))
-
-
-def _more(step: Step, timeline: Timeline) -> str:
-    """What else there is to say of a record."""
-    scope = step.meaning.scope
-    said = (
-        f"subagent {scope}" if scope else "",
-        "other branch" if timeline.is_aside(step.at) else "",
-        "branches part here" if "fork" in timeline.names(step.at) else "",
-    )
-    return ", ".join(filter(None, said))
-
-
-def _damage(timeline: Timeline, index: int) -> str:
-    place = timeline.place(index)
-    return f"[{place.line}]\n{place.end - place.start:,} bytes that are no record\n\n"
-
-
-def _pause(timeline: Timeline, index: int, speed: float) -> str:
-    """The pause before a record, where it is a long one."""
-    gap = timeline.gap(index)
-    if not timeline.timed or gap < _TOLD:
-        return ""
-    cut = f", shown as {lasting(timeline.idle)}" if speed and gap > timeline.idle else ""
-    return f"… {lasting(gap)} without a record{cut} …\n\n"
 
 
 def _print(head: str, told: Iterator[tuple[int, str]], timeline: Timeline, speed: float) -> None:

@@ -103,15 +103,27 @@ class Timeline:
         """Seconds from the start of the replay to a record."""
         return self._shown[index]
 
+    def room(self, index: int) -> float:
+        """Seconds from a record to the next, or to the end of the replay."""
+        if index + 1 < len(self):
+            return self._shown[index + 1] - self._shown[index]
+        return min(self._lengths[index] / _TYPED, _SHORTEST)
+
     def typing(self, index: int) -> float:
         """Seconds that it takes to type a record's text; the next one does not wait for it."""
-        room = self._shown[index + 1] - self._shown[index] if index + 1 < len(self) else _SHORTEST
-        return min(self._lengths[index] / _TYPED, room)
+        return min(self._lengths[index] / _TYPED, self.room(index))
 
     @property
     def duration(self) -> float:
         """Seconds that the replay takes at its own speed, 0 where nothing is shown."""
-        return self._shown[-1] + self.typing(len(self) - 1) if len(self) else 0.0
+        return self._shown[-1] + self.room(len(self) - 1) if len(self) else 0.0
+
+    def recorded_at(self, index: int, seconds: float) -> float:
+        """The recorded time, `seconds` of the replay after a record; a cut pause passes quickly."""
+        room = self.room(index)
+        if not self.timed or index + 1 == len(self) or not room:
+            return self._times[index] if self.timed else self._shown[index] + seconds
+        return self._times[index] + self.gap(index + 1) * min(seconds / room, 1.0)
 
     def index_at(self, seconds: float) -> int:
         """The record that was shown last at a time of the replay, -1 where nothing is shown."""
