@@ -143,7 +143,7 @@ def _print(head: str, told: Iterator[tuple[int, str]], timeline: Timeline, speed
     out, start, begin = out_stream(), time.monotonic(), -1.0
     out.write(head.encode())
     out.flush()
-    index = 0
+    index = -1
     try:
         for index, text in told:
             at = timeline.time_of(index)
@@ -154,6 +154,9 @@ def _print(head: str, told: Iterator[tuple[int, str]], timeline: Timeline, speed
             out.write(text.encode())
             out.flush()
     except KeyboardInterrupt as stop:
-        line = timeline.place(index).line
-        stop.add_note(f"--from {line} goes on here")
+        if sys.stdout.isatty():
+            out.write(b"\n")  # behind the ^C that the terminal shows
+            out.flush()
+        if index >= 0:
+            stop.add_note(f"--from {timeline.place(index).line} goes on here")
         raise

@@ -64,8 +64,13 @@ class Plain:
         if not text and passage.kind == "compaction":
             text = _COMPACTION
         if self._whole:
-            return [safe(line) for line in text.split("\n")]
+            return [_safe(line) for line in text.split("\n")]
         lines = text[:MOST_CHARACTERS].split("\n")[:MOST_LINES]
         left = len(text) - sum(map(len, lines)) - len(lines) + 1
         more = [f"… {left:,} more characters"] if left else []
-        return [safe(line) for line in lines] + more
+        return [_safe(line) for line in lines] + more
+
+
+def _safe(line: str) -> str:
+    """A line safe to show; tabs and the line ends of Windows are no more than blanks."""
+    return safe(line.removesuffix("\r").expandtabs(4))

@@ -10,6 +10,9 @@ from sesstool.replay.timeline import IDLE, Timeline
 SLOWEST, FASTEST = 0.25, 64.0
 """How fast a replay can be; as recorded is 1."""
 
+# Seconds; a sum of times in a session of years is not more exact.
+_ROUNDING = 1e-6
+
 
 class Player:
     """A replay that plays or rests.
@@ -51,8 +54,10 @@ class Player:
         """How much of the text of the record at `index` is there, from 0 to 1."""
         if self.index < 0:
             return 0.0
-        time = self.timeline.typing(self.index)
-        return min(self._since / time, 1.0) if self.typing and time else 1.0
+        left = self.timeline.typing(self.index) - self._since
+        if not self.typing or left <= _ROUNDING:
+            return 1.0
+        return self._since / self.timeline.typing(self.index)
 
     @property
     def recorded(self) -> float:
@@ -66,9 +71,8 @@ class Player:
     def tick(self, seconds: float) -> None:
         """Let so many seconds of the clock pass; at the end the replay stops by itself."""
         if self.playing and seconds > 0:
-            self.seconds = min(self.seconds + seconds * self.speed, self.duration)
-            self.index = max(self.index, self.timeline.index_at(self.seconds))
-            self.playing = not self.at_end
+            to = min(self.seconds + seconds * self.speed, self.duration)
+            self._stand(max(self.index, self.timeline.index_at(to)), to)
 
     def toggle(self) -> None:
         """Play or pause; at the end play again from the start."""
@@ -84,14 +88,14 @@ class Player:
     def go_to(self, index: int) -> None:
         """Show a record, or the nearest that there is, with all of its text."""
         if self.index >= 0:
-            self.index = min(max(index, 0), len(self.timeline) - 1)
-            self._stand(self.timeline.typing(self.index))
+            index = min(max(index, 0), len(self.timeline) - 1)
+            self._stand(index, self.timeline.time_of(index) + self.timeline.typing(index))
 
     def seek(self, seconds: float) -> None:
         """Go to a time of the replay, or to the nearest that there is."""
         if self.index >= 0:
-            self.seconds = min(max(seconds, 0.0), self.duration)
-            self.index = max(self.timeline.index_at(self.seconds), 0)
+            to = min(max(seconds, 0.0), self.duration)
+            self._stand(max(self.timeline.index_at(to), 0), to)
 
     def seek_fraction(self, fraction: float) -> None:
         """Go to a part of the replay: 0 is its start, 1 its end."""
@@ -119,12 +123,13 @@ class Player:
             return
         since = self._since
         self.timeline.cut(idle)
-        self._stand(since)
+        since = min(since, self.timeline.room(self.index))
+        self._stand(self.index, self.timeline.time_of(self.index) + since)
 
-    def _stand(self, since: float) -> None:
-        """Stand so many seconds behind the record shown, and not behind the next one."""
-        end = self.timeline.time_of(self.index) + self.timeline.room(self.index)
-        self.seconds = min(self.timeline.time_of(self.index) + since, end)
+    def _stand(self, index: int, seconds: float) -> None:
+        """Stand at a record, at a time that is not before it; at the end the replay stops."""
+        self.index, self.seconds = index, seconds
+        self.playing = self.playing and not self.at_end
 
     def gauge(self, index: int) -> float:
         """Where a record stands on a line from 0 to 1 that shows the whole replay."""
