@@ -69,6 +69,7 @@ def test_texts_are_typed():
     assert max(pieces) == 0.7
     assert screen(recorded(data)) == screen(recorded(data, typing=False))
     assert len(events(recorded(data, typing=False))) == 8
+    assert len(typed) == 8 + 14
 
 
 def test_markers_stand_at_prompts_and_forks():

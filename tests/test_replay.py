@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sesstool.cli import main, replay
 from sesstool.errors import InputError, UsageError
 from sesstool.export import replayed
-from sesstool.model.passages import passages
+from sesstool.export.plain import Plain
+from sesstool.model.passages import Passage, passages
 from sesstool.model.session import open_session
 from sesstool.replay.timeline import build
 from sesstool.text import lasting
@@ -194,6 +195,27 @@ def test_a_fork_is_marked_where_branches_part():
     timeline = line_of(FORKED)
     assert timeline.names(1) == ("fork",)
     assert [timeline.is_aside(n) for n in range(6)] == [False, False, True, True, False, False]
+
+
+def test_a_subagent_is_told_by_no_person():
+    """What opens it is no prompt, and nothing that one jumps to."""
+    sub = prompt(3, None, "look", isSidechain=True, agentId="a1")
+    timeline = line_of([*talk(2), sub])
+    assert timeline.what(2) == "user"
+    assert [marker.at for marker in timeline.markers()] == [0]
+
+
+def test_what_the_agent_only_shows_is_no_branch():
+    """A message that is never sent hangs beside the way, and nothing parts there."""
+    aside = prompt(3, 2, "tip", isVisibleInTranscriptOnly=True)
+    assert line_of([*talk(2), aside, prompt(4, 2)]).names(1) == ()
+
+
+def test_a_branch_begins_at_no_time():
+    """The first record of what is shown sets the clock, not the first of the file."""
+    other = [prompt(n, n - 1 if n > 5 else None) for n in (5, 6)]
+    timeline = line_of([*talk(4), *other], "6")
+    assert [timeline.recorded(n) for n in range(len(timeline))] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -461,6 +483,27 @@ def test_long_texts_are_cut_and_say_so(tmp_path, capsysbinary):
     _, out, _ = run(capsysbinary, path, "--whole")
     assert f"Assistant: {long}\n" in out
     assert "more characters" not in out
+
+
+def test_blanks_are_as_people_know_them():
+    """A tab is some, and the line end of Windows is none."""
+    said = Passage("message", "user", "a\tb\r\nc\r\n\n")
+    assert [*Plain().lines([said], line=7)] == ["[7]\n", "User: a   b\n", "c\n", "\n"]
+
+
+def test_a_result_names_the_tool_of_its_call():
+    """Of a thousand calls that wait at the most; a failed one says so."""
+    plain = Plain()
+    for n in range(1001):
+        [*plain.lines([Passage("call", f"tool {n}", "", f"c{n}")], line=1)]
+    told = [
+        [*plain.lines([Passage("result", "", "ok", name, error=name == "c2")], line=1)][1]
+        for name in ("c0", "c1", "c1", "c2")
+    ]
+    assert told == [
+        *("Tool result: ok\n", "Tool result of tool 1: ok\n", "Tool result: ok\n"),
+        "Tool result of tool 2, failed: ok\n",
+    ]
 
 
 HOSTILE = "a\x1b[2Jb\x9b1mc\u202ed\u2028e\x00f\x07g\rh\ti\ud800j"

@@ -72,7 +72,7 @@ class Player:
         """Let so many seconds of the clock pass; at the end the replay stops by itself."""
         if self.playing and seconds > 0:
             to = min(self.seconds + seconds * self.speed, self.duration)
-            self._stand(max(self.index, self.timeline.index_at(to)), to)
+            self._stand(self.timeline.index_at(to), to)
 
     def toggle(self) -> None:
         """Play or pause; at the end play again from the start."""
@@ -95,7 +95,7 @@ class Player:
         """Go to a time of the replay, or to the nearest that there is."""
         if self.index >= 0:
             to = min(max(seconds, 0.0), self.duration)
-            self._stand(max(self.timeline.index_at(to), 0), to)
+            self._stand(self.timeline.index_at(to), to)
 
     def seek_fraction(self, fraction: float) -> None:
         """Go to a part of the replay: 0 is its start, 1 its end."""

@@ -299,6 +299,7 @@ def shown(value: dict[str, Any], meaning: Meaning, *, thinking: bool) -> Iterato
 def _what_is(passage: Passage, meaning: Meaning) -> str:
     if passage.kind != "message":
         return passage.kind
-    if any(isinstance(event, Message) and event.prompt for event in meaning.events):
+    opens = any(isinstance(event, Message) and event.prompt for event in meaning.events)
+    if opens and not meaning.scope:
         return "prompt"
     return passage.name if passage.name in _WHAT else "system"
