@@ -1,6 +1,5 @@
 """Recordings of a terminal: asciicast 2 and 3, as their readers read them."""
 
-import io
 import json
 import re
 import shutil
@@ -26,9 +25,7 @@ OURS = re.compile(r"\x1b\[(?:0|1|2|1;3[1-6])m")
 
 def recorded(data, name="lamp.jsonl", **more):
     session = open_session(Memory(data, name))
-    out = io.StringIO()
-    cast.write(session, build(session), out, **more)
-    return out.getvalue()
+    return "".join(cast.document(session, build(session), **more))
 
 
 def events(text):
@@ -53,7 +50,7 @@ def test_a_recording_tells_the_times_of_the_session():
     }
     times = {at: data for at, code, data in events(text) if code == "o" and ": " in data}
     assert [*times] == [0, 1.5, 685.5, 687]
-    assert times[685.5] == "  Tool result of Bash: oil\r\n\r\n"
+    assert times[685.5] == "  Tool result Bash: oil\r\n\r\n"
     # The pause is told before it, for nobody looks at an empty screen for that long.
     told = "  \x1b[2m… 11 min 24 s without a record, shown as 2 s …\x1b[0m\r\n\r\n"
     assert [1.5, "o", told] in events(text)

@@ -361,7 +361,7 @@ def test_replay_prints_at_once_where_no_terminal_is(story, clock, capsysbinary):
         "[1] 2026-03-01T06:00:00Z\nUser: light the lamp\n\n"
         "[3] 2026-03-01T06:00:01.500Z\nTool call Bash: ls\n\n"
         "… 11 min 24 s without a record …\n\n"
-        "[4] 2026-03-01T07:11:25.500+01:00\nTool result of Bash: oil\n\n"
+        "[4] 2026-03-01T07:11:25.500+01:00\nTool result Bash: oil\n\n"
         "[5] 2026-03-01T06:11:27Z\nAssistant: it burns\n\n"
     )
     assert clock.slept == []
@@ -501,8 +501,8 @@ def test_a_result_names_the_tool_of_its_call():
         for name in ("c0", "c1", "c1", "c2")
     ]
     assert told == [
-        *("Tool result: ok\n", "Tool result of tool 1: ok\n", "Tool result: ok\n"),
-        "Tool result of tool 2, failed: ok\n",
+        *("Tool result: ok\n", "Tool result tool 1: ok\n", "Tool result: ok\n"),
+        "Tool result tool 2 (failed): ok\n",
     ]
 
 

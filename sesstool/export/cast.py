@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import Any
 
 from sesstool.export import replayed
 from sesstool.export.plain import Plain
@@ -36,10 +36,9 @@ _DIM = "2"
 _INDENT = "  "
 
 
-def write(
+def document(
     session: Session,
     timeline: Timeline,
-    out: TextIO,
     *,
     width: int = 100,
     height: int = 30,
@@ -49,19 +48,19 @@ def write(
     typing: bool = True,
     thinking: bool = False,
     whole: bool = False,
-) -> None:
-    """Write a recording of a terminal of `width` by `height` cells; one of VERSIONS.
+) -> Iterator[str]:
+    """The lines of a recording of a terminal of `width` by `height` cells, in one of VERSIONS.
 
     `speed` must be above 0. The same session gives the same bytes: the recording tells no date.
     """
     timeline.cut(idle)
     cast = _Cast(version, speed)
-    out.write(_line(cast.header(session, timeline, width, height)))
+    yield _line(cast.header(session, timeline, width, height))
     writer = _Writer(session, timeline, width, typing=typing, whole=whole)
-    events = writer.events(thinking=thinking)
-    out.writelines(_line(cast.event(*event)) for event in events)
+    for event in writer.events(thinking=thinking):
+        yield _line(cast.event(*event))
     if version == 3:
-        out.write(_line(cast.event(writer.end, "x", "0")))
+        yield _line(cast.event(writer.end, "x", "0"))
 
 
 class _Cast:

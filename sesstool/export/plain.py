@@ -13,6 +13,9 @@ from sesstool.text import safe
 MOST_LINES, MOST_CHARACTERS = 40, 4000
 """How much of a text is printed where not all of it is asked for."""
 
+TAB = 4
+"""How wide tabs are, which move a cursor and are put out as blanks."""
+
 _COMPACTION = "what stands above is no longer sent to the model"
 
 # So many calls without a result are remembered.
@@ -47,15 +50,18 @@ class Plain:
             yield "\n"
 
     def _passage(self, passage: Passage) -> Iterator[str]:
-        who = passage.spoken
         if passage.kind == "call" and passage.id:
             self._tools[passage.id] = passage.name
             if len(self._tools) > _OPEN:
                 del self._tools[next(iter(self._tools))]
-        elif passage.kind == "result" and (tool := self._tools.pop(passage.id, "")):
-            who = who.replace("Tool result", f"Tool result of {tool}")
+        elif passage.kind == "result" and not passage.name:
+            passage = passage._replace(name=self._tools.pop(passage.id, ""))
+        who = passage.spoken
         first, *rest = self._texts(passage)
-        yield f"{safe(who)}: {first}\n" if first or rest else f"{safe(who)}\n"
+        if passage.kind == "call" and rest:  # each argument has a line of its own
+            first, rest = "", [first, *rest]
+        spoken = f"{safe(who)}: {first}" if first else safe(who) + ":" * bool(rest)
+        yield f"{spoken}\n"
         yield from (f"{line}\n" for line in rest)
 
     def _texts(self, passage: Passage) -> list[str]:
@@ -73,4 +79,4 @@ class Plain:
 
 def _safe(line: str) -> str:
     """A line safe to show; tabs and the line ends of Windows are no more than blanks."""
-    return safe(line.removesuffix("\r").expandtabs(4))
+    return safe(line.removesuffix("\r").expandtabs(TAB))

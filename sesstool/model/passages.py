@@ -48,11 +48,11 @@ class Passage(NamedTuple):
 
     @property
     def spoken(self) -> str:
-        """The same as it is read aloud: `Tool call Bash`, `Tool result, failed`."""
+        """The same as it is read aloud: `Tool call Bash`, `Tool result Bash (failed)`."""
         if self.kind == "message":
             return self.name[:1].upper() + self.name[1:]
-        first = _TITLES.get(self.kind, "NOTE").capitalize()
-        return f"{first} {self.name}".rstrip() + (", failed" if self.error else "")
+        what = f"{_TITLES.get(self.kind, 'NOTE').capitalize()} {self.name}".rstrip()
+        return f"{what} (failed)" if self.error else what
 
 
 def title(unit: Unit | Passage) -> str:
