@@ -81,6 +81,14 @@ def test_a_timeline_has_what_was_said_with_its_times():
     assert raw[place.start : place.end] == raw.split(b"\n")[3]
 
 
+def test_how_far_a_session_is_read_is_told():
+    """With each record, up to the last byte but the line end."""
+    seen = []
+    line_of(STORY, progress=seen.append)
+    assert seen == sorted(seen)
+    assert (len(seen), seen[-1]) == (5, len(jsonl(*STORY)) - 1)
+
+
 def test_long_pauses_are_cut():
     """The pause of 684 seconds is shown as 2, or as what is asked for; the true one is known."""
     timeline = line_of(STORY)

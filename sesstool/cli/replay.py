@@ -15,7 +15,7 @@ import click
 
 from sesstool.cli.common import Common, common, out_stream
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import noted, single
+from sesstool.cli.streams import noted, single, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.export import replayed
@@ -94,15 +94,16 @@ def command(
     found = single(path)
     keys = keys_of(shared, identities, passphrase_fd)
     to_file = shared.output is not None and str(shared.output) != "-"
-    watched = not to_file and sys.stdout.isatty()
-    if watched and not plain:
+    to_terminal = not to_file and sys.stdout.isatty()
+    if to_terminal and not plain:
         _player()
     with open_source(found, keys) as source:
         session = open_session(source, format_name or "")
-        timeline = build(session, branch, thinking=thinking)
+        with watched(shared, found) as advance:
+            timeline = build(session, branch, thinking=thinking, progress=advance)
         timeline.cut(idle)
         first = _first(timeline, line)
-        pace = 0 if to_file else float(watched) if speed is None else speed
+        pace = 0 if to_file else float(to_terminal) if speed is None else speed
         told = replayed.lines(session, timeline, first, pace, thinking=thinking, whole=whole)
         head = replayed.heading(session, timeline, pace) + "\n\n"
         if to_file and shared.output is not None:

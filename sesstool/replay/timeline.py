@@ -241,8 +241,16 @@ class _Clock:
         return self._passed
 
 
-def build(session: Session, branch: str = "all", *, thinking: bool = False) -> Timeline:
+def build(
+    session: Session,
+    branch: str = "all",
+    *,
+    thinking: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Timeline:
     """The timeline of a session that was not read yet; it is read once.
+
+    `progress` is told up to which byte offset it is read, with each record.
 
     `branch` is "all", "live" for what a resume reaches, or the record that a branch ends with, by
     line, id or beginning of the id. `thinking` says that thoughts are shown too. Raises UsageError
@@ -251,6 +259,8 @@ def build(session: Session, branch: str = "all", *, thinking: bool = False) -> T
     out, clock, graph = Timeline(), _Clock(), session.graph
     named = Named("" if branch in ("all", "live") else branch)
     for record, meaning in session.read():
+        if progress is not None:
+            progress(record.end)
         if meaning is None:
             if record.raw.strip() or record.end > record.start + len(record.raw):
                 out.add(record, "damage", 0, clock.see(""))

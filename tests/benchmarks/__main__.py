@@ -42,10 +42,18 @@ PRUNE_GOAL, PRUNE_MEMORY = 10, 150
 PRUNE_SESSIONS = 10_000
 BROWSE_SIZE = 1000
 BROWSE_GOALS = {"first": 0.5, "end": 0.05, "middle": 0.05, "page": 0.02, "busy": 0.05}
+TIMELINE_GOAL = 3.0
 ALIGN_GOAL = 1.0
 ALIGN_SIZE = 100_000
 ALIGN_MEMORY = 100
 _LOADS = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"
+_TIMELINE = """
+import sys
+from sesstool.model.session import open_session
+from sesstool.records.opening import open_source
+from sesstool.replay.timeline import build
+with open_source(sys.argv[1]) as source: build(open_session(source))
+"""
 _EACH = """
 import json, pathlib, sys
 for path in pathlib.Path(sys.argv[1]).rglob("*.jsonl"):
@@ -390,6 +398,24 @@ def browse(options: argparse.Namespace) -> None:
     print(f"{'peak MB':32}{found['memory']:8.0f}  {missed(found['memory'], MEMORY_GOAL)}")
 
 
+def replay(options: argparse.Namespace) -> None:
+    """What the timeline of a replay costs beside json.loads of each line."""
+    print(f"\ntimeline beside json.loads: CPU seconds, {options.runs} pairs")
+    print(f"{'session':24}{'MB':>6}{'timeline':>10}{'loads':>8}{'ratio':>8}{'peak MB':>9}")
+    for size in options.size:
+        for form in sessions.FORMATS:
+            with session(form, size) as path:
+                ours, theirs, ratio = beside(
+                    options.runs,
+                    partial(measure, (sys.executable, "-c", _TIMELINE, str(path))),
+                    partial(measure, (sys.executable, "-c", _LOADS, str(path))),
+                )
+            print(
+                f"{form:24}{size:6}{ours.cpu:10.2f}{theirs.cpu:8.2f}{ratio:8.2f}{ours.memory:9.0f}"
+                f"  {missed(ratio, TIMELINE_GOAL)}; {missed(ours.memory, MEMORY_GOAL)} MB"
+            )
+
+
 TABLES = {
     "start": start,
     "validate": validate,
@@ -401,6 +427,7 @@ TABLES = {
     "encrypt": encrypt,
     "prune": prune,
     "browse": browse,
+    "replay": replay,
 }
 
 
