@@ -18,6 +18,7 @@ from sesstool import errors
 from sesstool.cli import common as frame
 from sesstool.cli import main
 from sesstool.records.undo import state_folder
+from tests.conftest import THREAD
 
 ROOT = Path(sesstool.__file__).parents[1]
 
@@ -335,6 +336,22 @@ def test_progress_waits_half_a_second(monkeypatch, capsys):
     assert "reading" in err
     assert "2.0 of 4.0 MB" in err
     assert "50%" in err
+
+
+def test_progress_fits_a_line_and_acts_on_nothing(monkeypatch, capsys):
+    """A line that is broken cannot be written over; a name may be anybody's."""
+    now = [100.0]
+    monkeypatch.setattr(frame.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    name = f"\x1b[1m{THREAD}.jsonl"
+    with frame.Progress(2_000_000_000, name, shown=True) as progress:
+        now[0] += 3600
+        progress.advance(1_000_000_000)
+        err = capsys.readouterr().err
+    *_, line = err.replace("\x1b[?25l", "").replace("\x1b[K", "").split("\r")
+    assert line.startswith("␛[1m0123abcd-0000-7…  [####")
+    assert line.endswith("1000.0 of 2000.0 MB")
+    assert len(line) < 80
 
 
 def test_progress_that_is_not_shown_is_silent(monkeypatch, capsys):

@@ -15,13 +15,16 @@ import click
 
 from sesstool import config
 from sesstool.errors import UsageError
-from sesstool.text import safe
+from sesstool.text import elide, safe
 
 P = ParamSpec("P")
 Command = Callable[P, int | None]
 
 _WORST_FIRST = (70, 6, 5, 4, 3, 2, 1, 0)
 _PROGRESS_AFTER = 0.5
+# Cells of a bar and of the name before it, so that all fits into a line of 80: one that is
+# broken cannot be written over.
+_BAR, _LABEL = 16, 20
 _SETTINGS = "sesstool.settings"
 _TO_FOLDER = "sesstool.to_folder"
 
@@ -263,7 +266,8 @@ class Progress:
         if self._bar is None:
             self._bar = click.progressbar(
                 length=self._total,
-                label=self._label,
+                label=elide(safe(self._label), _LABEL),
+                width=_BAR,
                 file=sys.stderr,
                 item_show_func=self._bytes,
             )
