@@ -46,6 +46,8 @@ _MARKERS = {_WHAT["prompt"]: "prompt", _WHAT["compaction"]: "compaction"}
 # Bits beside what a record is.
 _FORK, _ASIDE, _KIND = 0x80, 0x40, 0x3F
 _MOST = (1 << 16) - 1
+# With each of so many lines it is told how far the session is read.
+_TOLD = 1024
 
 
 class Marker(NamedTuple):
@@ -250,7 +252,7 @@ def build(
 ) -> Timeline:
     """The timeline of a session that was not read yet; it is read once.
 
-    `progress` is told up to which byte offset it is read, with each record.
+    `progress` is told now and then up to which byte offset it is read.
 
     `branch` is "all", "live" for what a resume reaches, or the record that a branch ends with, by
     line, id or beginning of the id. `thinking` says that thoughts are shown too. Raises UsageError
@@ -259,7 +261,7 @@ def build(
     out, clock, graph = Timeline(), _Clock(), session.graph
     named = Named("" if branch in ("all", "live") else branch)
     for record, meaning in session.read():
-        if progress is not None:
+        if progress is not None and record.line % _TOLD == 0:
             progress(record.end)
         if meaning is None:
             if record.raw.strip() or record.end > record.start + len(record.raw):
