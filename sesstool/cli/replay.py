@@ -61,7 +61,13 @@ class Number(click.FloatRange):
     metavar="SECONDS",
     help="Cut longer pauses to this; inf leaves them.",
 )
-@click.option("--from", "line", type=click.IntRange(min=1), metavar="LINE", help="Begin here.")
+@click.option(
+    "--from",
+    "line",
+    type=click.IntRange(min=1),
+    metavar="LINE",
+    help="Begin with the record there.",
+)
 @click.option(
     "--branch",
     default="all",
