@@ -80,6 +80,7 @@ def test_speed_and_idle():
     text = recorded(jsonl(*STORY), speed=2, idle=3, typing=False)
     assert json.loads(text.splitlines()[0])["idle_time_limit"] == 1.5
     assert events(text)[-1][0] == 343.5
+    assert "with pauses cut to 3 s, 2 times as fast." in screen(text).replace("\r\n ", "")
     text = recorded(jsonl(*STORY), idle=float("inf"))
     assert "idle_time_limit" not in json.loads(text.splitlines()[0])
     assert "without a record …" in screen(text)

@@ -55,9 +55,10 @@ def document(
     """
     timeline.cut(idle)
     cast = _Cast(version, speed)
-    yield _line(cast.header(session, timeline, width, height))
+    title = replayed.heading(session, timeline, speed)
+    yield _line(cast.header(timeline, title, width, height))
     writer = _Writer(session, timeline, width, typing=typing, whole=whole)
-    for event in writer.events(thinking=thinking):
+    for event in writer.events(title, thinking=thinking):
         yield _line(cast.event(*event))
     if version == 3:
         yield _line(cast.event(writer.end, "x", "0"))
@@ -70,15 +71,12 @@ class _Cast:
         self._version, self._speed = version, speed
         self._before = 0
 
-    def header(
-        self, session: Session, timeline: Timeline, width: int, height: int
-    ) -> dict[str, Any]:
+    def header(self, timeline: Timeline, title: str, width: int, height: int) -> dict[str, Any]:
         size: dict[str, Any] = {"width": width, "height": height}
         if self._version == 3:
             size = {"term": {"cols": width, "rows": height}}
         limit = timeline.idle / self._speed
         idle = {"idle_time_limit": limit} if timeline.timed and math.isfinite(limit) else {}
-        title = replayed.heading(session, timeline, self._speed)
         return {"version": self._version, **size, "title": title, **idle}
 
     def event(self, seconds: float, code: str, data: str) -> list[float | str]:
@@ -99,10 +97,9 @@ class _Writer:
         self._plain = Plain(whole=whole)
         self.end = 0.0
 
-    def events(self, *, thinking: bool) -> Iterator[tuple[float, str, str]]:
+    def events(self, title: str, *, thinking: bool) -> Iterator[tuple[float, str, str]]:
         """Seconds, the kind of event ("o" for output, "m" for a marker) and its text."""
-        head = replayed.heading(self._session, self._timeline, 1)
-        yield 0.0, "o", self._body(head, _DIM) + "\r\n"
+        yield 0.0, "o", self._body(title, _DIM) + "\r\n"
         for step in steps(self._session, self._timeline, thinking=thinking):
             yield from self._record(step)
 
