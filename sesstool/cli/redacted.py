@@ -135,7 +135,7 @@ def _named(shared: Common, redaction: api.Redaction) -> None:
         shared.note(f"left alone: values in the names of {len(named) - _SOME} more")
 
 
-def _bounded(shared: Common, redaction: api.Redaction) -> None:
+def bounded(shared: Common, redaction: api.Redaction) -> None:
     """Tell of lines of which not all was looked at."""
     for file in redaction.files:
         if file.summary.bounded:
@@ -146,6 +146,14 @@ def _bounded(shared: Common, redaction: api.Redaction) -> None:
             )
 
 
+def kept_in_place(shared: Common, redaction: api.Redaction) -> int:
+    """Tell of values in fields that must stay; returns how many places there are."""
+    kept = sum(sum(file.summary.kept.values()) for file in redaction.files)
+    if kept:
+        shared.note(f"{count(kept, 'place')} kept, in fields that must stay: see P803")
+    return kept
+
+
 def said(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[str, ...]) -> None:
     """The summary on stderr, and the next step."""
     places = sum(sum(file.summary.rules.values()) for file in redaction.files)
@@ -154,15 +162,14 @@ def said(shared: Common, redaction: api.Redaction, *, write: bool, paths: tuple[
     files = sum(file.changed for file in redaction.files)
     to_copies = shared.output is not None
     named = not to_copies and any(map(_is_named, redaction.files))
-    _bounded(shared, redaction)
+    bounded(shared, redaction)
     if not places and not kept:
         shared.note(f"{count(len(redaction.files), 'file')}: nothing found")
     else:
         _alone(shared, redaction)
         values = count(redaction.values, "value")
         shared.note(f"{count(places, 'place')} {done} in {count(files, 'file')}; {values}")
-    if kept:
-        shared.note(f"{count(kept, 'place')} kept, in fields that must stay: see P803")
+    kept_in_place(shared, redaction)
     if write and places:
         shared.note("no plain copy is kept; revoke secrets that were in the sessions")
         for file in redaction.files:

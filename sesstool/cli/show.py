@@ -59,7 +59,7 @@ def command(
     format_name: str | None,
 ) -> int:
     """Print a session as plain text, in file order, for a terminal or a screen reader."""
-    first, last = _range(records)
+    first, last = line_range(records)
     found = single(path)
     if header:
         return _header(shared, found)
@@ -95,7 +95,7 @@ def _header(shared: Common, path: Path | str) -> int:
     return 0
 
 
-def _range(value: str) -> tuple[int, int]:
+def line_range(value: str) -> tuple[int, int]:
     """The lines that a range names: "10:20", "10:", ":20" or "10"."""
     first, colon, last = value.partition(":")
     try:

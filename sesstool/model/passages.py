@@ -31,7 +31,8 @@ class Passage(NamedTuple):
     `kind` is one of `units.KINDS`, or "note" for what the model does not get: records about the
     session, and messages that the agent shows only. `name` is the role of a message, the tool of a
     call, or what a note is. `text` is what it says, as lines; `id` the call's id for calls and
-    results, `pointer` the place in the record, `error` that a result tells of a failure.
+    results, `pointer` the place in the record, `error` that a result tells of a failure. `state`
+    is what became of a call, or of that of a result, "" where nobody looked.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Passage(NamedTuple):
     id: str = ""
     pointer: str = ""
     error: bool = False
+    state: str = ""
 
     @property
     def title(self) -> str:
@@ -48,11 +50,12 @@ class Passage(NamedTuple):
 
     @property
     def spoken(self) -> str:
-        """The same as it is read aloud: `Tool call Bash`, `Tool result Bash (failed)`."""
+        """The same as it is read aloud: `Tool call Bash (no result; uncertain)`."""
         if self.kind == "message":
             return self.name[:1].upper() + self.name[1:]
+        state = self.state or ("failed" if self.error else "")
         what = f"{_TITLES.get(self.kind, 'NOTE').capitalize()} {self.name}".rstrip()
-        return f"{what} (failed)" if self.error else what
+        return f"{what} ({state})" if state not in ("", "completed") else what
 
 
 def title(unit: Unit | Passage) -> str:
@@ -65,12 +68,17 @@ def title(unit: Unit | Passage) -> str:
 
 def passages(value: dict[str, Any], meaning: Meaning) -> Iterator[Passage]:
     """The passages of a decoded record, in the order in which a person reads them."""
+    told = set()
     for unit in units(value, meaning, named):
         words = arguments(unit.content) if unit.kind == "call" else unit.words
+        if unit.kind == "compaction":
+            told.add(words)
         yield Passage(unit.kind, unit.name, words, unit.id, unit.pointer, unit.error)
     for event in meaning.events:
         if isinstance(event, Message) and event.hidden:
             words = flat(event.content, named)
+            if words in told:
+                continue  # the summary of a compaction, which the agent shows as a message
             yield Passage("note", f"not sent: {event.role}", words, "", event.pointer)
         elif isinstance(event, Meta) or (
             isinstance(event, StateChange) and event.name != "rollback"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from itertools import islice
@@ -74,6 +75,20 @@ class Session:
             if isinstance(self.graph, StrictGraph) and self.graph.branched:
                 self.pairing = self._along_the_way(self.graph)
 
+    def again(self) -> Iterator[tuple[Record, Meaning | None]]:
+        """The same once more, for whoever shows records by what is known after the last one."""
+        tracker = self.format.tracker(plain_path(self.source.path) if self.source.path else None)
+        for record in records(self.source):
+            if record.value is None:
+                tracker.fragment(record)
+                yield record, None
+                continue
+            meaning = self.format.meaning(record.value)
+            tracker.see(record, meaning)
+            if not tracker.reads(meaning):
+                meaning.events = [Meta("", "passed over")]
+            yield record, meaning
+
     def finish_graph(self) -> None:
         """Tell the graph that all records were added, and which leaf the session names."""
         if self.graph is not None:
@@ -115,7 +130,7 @@ class Session:
         idle = len(events) == 1 and type(events[0]) is Meta
         if self.graph is None:
             if not idle:
-                self._linear.see(meaning)
+                self._linear.see(record, meaning)
         elif meaning.linked:
             if meaning.parent and meaning.parent == self.id:
                 meaning.parent = None  # hangs from the header, which is no part of the tree
@@ -156,6 +171,13 @@ class Session:
             return place.start >= 0
         return bool(self.graph.live[row])
 
+    def taken_back(self, start: int) -> str:
+        """What took the record at an offset out of a session without a tree: "" for nothing.
+
+        That is "compaction" or "rollback".
+        """
+        return self._linear.taken_back(start)
+
     def value(self, place: Place) -> dict[str, Any]:
         """The decoded record at a place, read again; it is not to be changed."""
         return self._value(place.start, place.end)
@@ -178,35 +200,53 @@ class _Linear:
     """Counts of a session without a tree: a compaction or a rollback takes messages away."""
 
     def __init__(self) -> None:
-        self._turns: list[int] = []
+        self._turns: list[tuple[int, int]] = []
         self._count = 0
         self._counts = array("i")
+        self._starts = array("q")
         self._kept_from = 0
+        self._replaced = 0
+        self._undone: list[tuple[int, int]] = []
 
-    def see(self, meaning: Meaning) -> None:
+    def see(self, record: Record, meaning: Meaning) -> None:
         before, talk = self._count, False
         for event in meaning.events:
             if isinstance(event, Message):
                 talk = True
                 if event.prompt:
-                    self._turns.append(self._count)
+                    self._turns.append((self._count, record.start))
                 self._count += event.role in ("user", "assistant")
             elif isinstance(event, ToolResult):
                 talk = True
             elif isinstance(event, Checkpoint):
                 if event.kept_from >= 0:
                     self._kept_from = event.kept_from
+                    if event.kept_from >= len(self._starts):
+                        self._replaced = record.start
                 elif event.summary:
                     self._count, self._turns = 0, []
+                    self._replaced = record.start
             elif isinstance(event, StateChange) and event.name == "rollback":
-                self._roll_back(event.value)
+                self._roll_back(event.value, record.start)
         if talk:
             self._counts.append(before)
+            self._starts.append(record.start)
 
-    def _roll_back(self, turns: Any) -> None:
+    def _roll_back(self, turns: Any, start: int) -> None:
         if type(turns) is int and 0 < turns <= len(self._turns):
-            self._count = self._turns[-turns]
+            self._count, begin = self._turns[-turns]
             del self._turns[-turns:]
+            while self._undone and self._undone[-1][0] >= begin:
+                self._undone.pop()
+            self._undone.append((begin, start))
+
+    def taken_back(self, start: int) -> str:
+        kept = self._kept_from
+        first = self._starts[kept] if 0 < kept < len(self._starts) else 0
+        if start < max(first, self._replaced):
+            return "compaction"
+        at = bisect_right(self._undone, start, key=lambda span: span[0])
+        return "rollback" if at and start < self._undone[at - 1][1] else ""
 
     def messages(self) -> tuple[int, int]:
         gone = self._kept_from

@@ -1,0 +1,89 @@
+"""A session as Markdown, in which nothing that the session holds is markup.
+
+Texts stand in fences that nothing in them closes, names in code spans; there is no HTML in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sesstool import __version__
+from sesstool.export.facts import facts
+from sesstool.export.sections import Choice, Reading, Section
+from sesstool.model.passages import Passage
+from sesstool.report.page import counted
+from sesstool.text import safe
+
+_ROLES = ("system", "user", "assistant", "tool")
+_TICKS = re.compile(r"`+")
+
+
+def document(reading: Reading, choice: Choice = Choice()) -> Iterator[str]:
+    """The document, in parts: a heading for each turn, one below it for each thing said."""
+    yield f"# Session {_code(reading.name)}\n\n"
+    for name, value in facts(reading, choice):
+        yield f"- {name}: {_code(value)}\n"
+    turn = -1
+    for section in reading.sections(choice):
+        if section.turn != turn:
+            turn = section.turn
+            yield _heading(reading, turn)
+        yield from _section(section)
+    yield f"\n---\n\nMade by sesstool {__version__}. This file holds text of the session.\n"
+
+
+def _heading(reading: Reading, turn: int) -> str:
+    if not turn:
+        return "\n## Before the first prompt\n"
+    (prompt,) = reading.prompts(Choice(), turn, turn)
+    return f"\n## {turn}. {_code(prompt.title or '(no text)')}\n"
+
+
+def _section(section: Section) -> Iterator[str]:
+    for mark in section.before:
+        yield f"\n*{mark}*\n"
+    where = [f"line {section.record.line}"]
+    if section.time:
+        where.append(_code(section.time))
+    if section.scope:
+        where.append(f"subagent {_code(section.scope)}")
+    if section.aside:
+        where.append(f"**{section.aside}**")
+    if section.said is None:
+        yield f"\n### No record\n\n{', '.join(where)}: "
+        yield f"{counted(section.size, 'byte')} that are no record, and are not shown.\n"
+    for said in section.said or ():
+        yield f"\n### {_title(said)}\n\n{', '.join(where)}\n"
+        text = said.text.strip("\n")
+        if text:
+            yield from _fenced(text)
+    for mark in section.after:
+        yield f"\n*{mark}*\n"
+
+
+def _title(said: Passage) -> str:
+    """What it is, with what the session holds of that in a code span."""
+    if said.kind == "message":
+        head = said.spoken if said.name in _ROLES else _code(said.spoken)
+    else:
+        head = said._replace(name="", state="", error=False).spoken
+        head += f" {_code(said.name)}" if said.name else ""
+    state = said.state or ("failed" if said.error else "")
+    return f"{head}: {state}" if state not in ("", "completed") else head
+
+
+def _fenced(text: str) -> Iterator[str]:
+    longest = max((len(run) for run in _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"\n{fence}text\n"
+    yield "\n".join("\t".join(map(safe, line.split("\t"))) for line in text.split("\n"))
+    yield f"\n{fence}\n"
+
+
+def _code(text: str) -> str:
+    """A text in one line in which no character is markup."""
+    shown = safe(text)
+    longest = max((len(run) for run in _TICKS.findall(shown)), default=0)
+    ticks = "`" * (longest + 1)
+    return f"{ticks} {shown} {ticks}" if longest else f"`{shown}`"

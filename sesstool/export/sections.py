@@ -1,0 +1,298 @@
+"""A session record by record, as people read it: what `show` and every export are made of.
+
+It is read twice. What a record is in the whole, whether a resume reaches it, what became of its
+calls, only the end of the file tells; the second time each record is given and forgotten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sesstool.formats.base import Origin, Place
+from sesstool.formats.events import Checkpoint, Event, Meaning, Message, ToolCall, ToolResult
+from sesstool.model.graph import Branch, Graph
+from sesstool.model.pairing import Call, Result
+from sesstool.model.passages import Passage, named, passages
+from sesstool.model.session import open_session
+from sesstool.model.units import flat
+from sesstool.model.ways import way
+from sesstool.records.recover import Record
+from sesstool.records.source import Source
+from sesstool.text import elide, safe
+
+END = 1 << 62
+"""Behind the last line of every file."""
+UNANSWERED = "no result; "
+"""How the state of a call begins that has no result."""
+NO_CALL = "answers no call"
+_TAKEN_BACK = {"": "", "compaction": "before the compaction", "rollback": "rolled back"}
+_TITLE = 80
+# So much of a prompt is looked at for its title.
+_HEAD = 4096
+# So many records at the beginning tell where a session comes from.
+_ORIGIN = 64
+
+
+class Prompt(NamedTuple):
+    """What opens a turn: its number from 1, its line, and the first line that it says, elided."""
+
+    turn: int
+    line: int
+    title: str
+
+
+@dataclass(slots=True)
+class Section:
+    """One record, or a fragment: bytes that are no record, where `said` is None.
+
+    `turn` is the turn that it belongs to, 0 before the first prompt, and `opens` says that it is
+    the prompt of that turn. `scope` is the subagent that it belongs to. `aside` says why a resume
+    does not reach it, in a few words, "" where it does. `before` and `after` tell of branches that
+    begin or part here.
+    """
+
+    record: Record
+    turn: int
+    opens: bool = False
+    time: str = ""
+    scope: str = ""
+    aside: str = ""
+    said: list[Passage] | None = None
+    before: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the record has."""
+        return self.record.end - self.record.start
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which records are shown: those of these lines, on the live branch or on all of them.
+
+    `thinking` and `notes` say whether thinking is shown, and what the file tells of the session
+    without saying anything. `expand` says that nothing is folded.
+    """
+
+    first: int = 1
+    last: int = END
+    live: bool = False
+    thinking: bool = True
+    notes: bool = False
+    expand: bool = False
+
+
+class Reading:
+    """A session that was read to its end, for its sections.
+
+    `name` is what it is called, `profile` that of its redaction, "" for none. `fragments`,
+    `notes` and `unanswered` count pieces that are no record, records that say nothing, and calls
+    without a result. `origin` is the
+    session that it goes on from.
+    """
+
+    def __init__(
+        self, source: Source, format_name: str = "", *, name: str = "", profile: str = ""
+    ) -> None:
+        """Read it once. Raises InputError and NotASessionError."""
+        self.name = name or source.name
+        self.profile = profile
+        self.session = open_session(source, format_name)
+        self.fragments = self.notes = self.unanswered = 0
+        self.origin: Origin | None = None
+        self._main: str | None = None
+        self._prompts = (array("q"), array("q"), array("q"))
+        self._states: dict[int, str] = {}
+        self._tools: dict[int, str] = {}
+        self._read()
+        self._know_calls()
+        graph = self.session.graph
+        self._way = way(self.session, graph, graph.leaf) if graph is not None else bytearray()
+        self.branches = graph.branches() if graph is not None else []
+        self._begin = {branch.root: branch for branch in self.branches}
+        self._part: defaultdict[int, list[Branch]] = defaultdict(list)
+        for branch in self.branches:
+            self._part[branch.fork].append(branch)
+
+    @property
+    def turns(self) -> int:
+        """How many turns there are."""
+        return len(self._prompts[0])
+
+    def sha256(self) -> str:
+        """The SHA-256 of the session's bytes, decompressed and decrypted."""
+        found = hashlib.sha256()
+        for chunk in self.session.source.chunks():
+            found.update(chunk)
+        return found.hexdigest()
+
+    def prompts(self, choice: Choice, first: int = 1, last: int = END) -> Iterator[Prompt]:
+        """The prompts that are shown, of the turns from `first` to `last`."""
+        for turn in range(first, min(last, self.turns) + 1):
+            line, start, end = (column[turn - 1] for column in self._prompts)
+            if choice.first <= line <= choice.last and not (choice.live and self._aside(start)):
+                record = Record(line, start, end, b"", self._value(start, end))
+                yield Prompt(turn, line, self._title(record))
+
+    def sections(self, choice: Choice = Choice()) -> Iterator[Section]:
+        """The records and fragments in file order, but for those that the choice leaves out."""
+        turn = 0
+        open_calls: dict[tuple[str, str], str] = {}
+        for record, meaning in self.session.again():
+            opens = meaning is not None and self._opens(meaning)
+            turn += opens
+            if meaning is None:
+                if choice.first <= record.line <= choice.last and not choice.live:
+                    yield Section(record, turn)
+                continue
+            tools = list(_tools(meaning, open_calls))
+            if not choice.first <= record.line <= choice.last:
+                continue
+            aside = self._aside(record.start)
+            if choice.live and aside:
+                continue
+            section = Section(record, turn, opens, meaning.time, meaning.scope, aside)
+            section.said = list(self._said(record, meaning, tools, choice))
+            if meaning.linked:
+                self._mark(section)
+            if section.said or section.before or section.after:
+                yield section
+
+    def _read(self) -> None:
+        """Take note of the prompts, and of the calls whose result tells of a failure."""
+        waiting: dict[tuple[str, str], int] = {}
+        for number, (record, meaning) in enumerate(self.session.read()):
+            if meaning is None:
+                self.fragments += 1
+                continue
+            if number < _ORIGIN and self.origin is None and record.value is not None:
+                self.origin = self.session.format.origin(record.value)
+            if self._opens(meaning):
+                for column, value in zip(
+                    self._prompts, (record.line, record.start, record.end), strict=True
+                ):
+                    column.append(value)
+            self.notes += not _says(meaning.events)
+            for event in meaning.events:
+                if isinstance(event, ToolCall):
+                    waiting[_key(meaning, event.id)] = _at(record.start, event.pointer)
+                elif isinstance(event, ToolResult):
+                    call = waiting.pop(_key(meaning, event.id), None)
+                    if event.error and call is not None:
+                        self._states[call] = "failed"
+
+    def _know_calls(self) -> None:
+        """What is known of calls without results, and of results whose id names no call."""
+        session, pairing = self.session, self.session.pairing
+        lost: list[Call | Result] = [*pairing.unanswered, *pairing.undecided]
+        lost += [call for call, _ in pairing.twins if call.result is None]
+        for one in lost:
+            if isinstance(one, Call):
+                found = session.tracker.evidence(one.id, session.source, one.scope)
+                self._states[_at(one.place.start, one.place.pointer)] = UNANSWERED + found.state
+                self.unanswered += 1
+        for result in pairing.orphans:
+            self._states[_at(result.place.start, result.place.pointer)] = NO_CALL
+        for result, call in (*pairing.nameless, *pairing.displaced):
+            self._tools[_at(result.place.start, result.place.pointer)] = call.name
+
+    def _opens(self, meaning: Meaning) -> bool:
+        """Whether a record is a prompt of the session itself, and no summary of a compaction."""
+        prompt = any(isinstance(event, Message) and event.prompt for event in meaning.events)
+        if not prompt or any(isinstance(event, Checkpoint) for event in meaning.events):
+            return False
+        if self._main is None:
+            self._main = meaning.scope
+        return meaning.scope == self._main
+
+    def _value(self, start: int, end: int) -> dict[str, object]:
+        return self.session.value(Place(0, start, end))
+
+    def _title(self, record: Record) -> str:
+        meaning = self.session.format.meaning(record.value or {})
+        for event in meaning.events:
+            if isinstance(event, Message) and event.prompt:
+                lines = flat(event.content, named)[:_HEAD].split("\n")
+                said = next((line for line in lines if line.strip()), "")
+                return elide(safe(said.strip()), _TITLE)
+        return ""
+
+    def _aside(self, start: int) -> str:
+        """Why a resume does not reach the record at an offset, "" where it does.
+
+        What subagents said in the same file is for themselves alone.
+        """
+        graph = self.session.graph
+        if graph is None:
+            return _TAKEN_BACK[self.session.taken_back(start)]
+        row = graph.row_at(start)
+        if row >= len(graph) or graph.live[row] or graph.place(row).start != start:
+            return ""
+        if graph.scope[row] != graph.main:
+            return "a subagent's own"
+        return _TAKEN_BACK["compaction"] if self._way[row] else "not resumed"
+
+    def _said(
+        self, record: Record, meaning: Meaning, tools: list[tuple[str, str]], choice: Choice
+    ) -> Iterator[Passage]:
+        """The passages of a record, with the tools and the states of calls."""
+        by_pointer = dict(tools)
+        for said in passages(record.value or {}, meaning):
+            if said.kind == "thinking" and not choice.thinking:
+                continue
+            if said.kind == "note" and not said.text and not choice.notes:
+                continue
+            if said.kind not in ("call", "result"):
+                yield said
+                continue
+            at = _at(record.start, said.pointer)
+            name = self._tools.get(at) or by_pointer.get(said.pointer, "") or said.name
+            state = self._states.get(at) or ("failed" if said.error else "completed")
+            yield said._replace(name=name, state=state)
+
+    def _mark(self, section: Section) -> None:
+        """Tell of the branches that begin or part at a record."""
+        graph = self.session.graph
+        assert graph is not None
+        row = graph.row_at(section.record.start)
+        begins, parting = self._begin.get(row), self._part.get(row, [])
+        if begins is not None:
+            section.before.append(_begins(graph, begins))
+        if parting:
+            lines = ", ".join(str(graph.place(branch.root).line) for branch in parting)
+            section.after.append(f"Fork: what goes on at line {lines} parts from here")
+
+
+def _begins(graph: Graph, branch: Branch) -> str:
+    where = f"parts at line {graph.place(branch.fork).line}" if branch.fork >= 0 else "begins here"
+    messages = f"{branch.messages} message{'s' * (branch.messages != 1)}"
+    return f"Branch that is not resumed: {where}, {messages}"
+
+
+def _says(events: Iterable[Event]) -> bool:
+    """Whether a record says or does something, or is of a type that is not known."""
+    return any(type(event).__name__ not in ("Meta", "StateChange") for event in events)
+
+
+def _tools(meaning: Meaning, waiting: dict[tuple[str, str], str]) -> Iterator[tuple[str, str]]:
+    """The pointers of a record's results with the tools of their calls."""
+    for event in meaning.events:
+        if isinstance(event, ToolCall):
+            waiting[_key(meaning, event.id)] = event.name
+        elif isinstance(event, ToolResult):
+            yield event.pointer, waiting.pop(_key(meaning, event.id), "")
+
+
+def _key(meaning: Meaning, name: str) -> tuple[str, str]:
+    return meaning.scope or meaning.run, name
+
+
+def _at(start: int, pointer: str) -> int:
+    """A number for a place in the file; a record has few of them."""
+    return hash((start, pointer))
