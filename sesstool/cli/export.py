@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from sesstool.cli.common import Common, common, out_stream
+from sesstool.cli.common import Common, common
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.redacted import bounded, kept_in_place
-from sesstool.cli.show import line_range
-from sesstool.cli.streams import lean_heap, refuse_nowhere, single
+from sesstool.cli.show import branch_option, line_range
+from sesstool.cli.streams import lean_heap, poured, refuse_nowhere, single
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError, WriteError
 from sesstool.export import WRITERS, writer
-from sesstool.records.write import create
 from sesstool.report.base import count
 
 
@@ -31,13 +29,7 @@ from sesstool.report.base import count
     help="What to make of it.",
 )
 @click.option("--records", default="", metavar="FROM:TO", help="Only the records of these lines.")
-@click.option(
-    "--branch",
-    type=click.Choice(["live", "all"]),
-    default="all",
-    show_default=True,
-    help="What a resume reaches, or everything.",
-)
+@branch_option
 @click.option("--no-thinking", is_flag=True, help="Leave thinking out.")
 @click.option("--notes", is_flag=True, help="Also the records that say nothing, by their kind.")
 @click.option("--expand", is_flag=True, help="Of html: fold nothing, as for paper.")
@@ -92,9 +84,7 @@ def command(
     useless = key is not None and profile is None
     _refuse(to, target, split=split, expand=expand, force=force, key=useless)
     secret = load_key(key) if key is not None else b""
-    choice = Choice(
-        first, last, branch == "live", thinking=not no_thinking, notes=notes, expand=expand
-    )
+    choice = Choice(first, last, thinking=not no_thinking, notes=notes, expand=expand)
     lean_heap()
     found = single(path)
     keys = keys_of(shared, identities, passphrase_fd)
@@ -102,7 +92,11 @@ def command(
         found, profile=profile or "", key=secret, format_name=format_name or "", keys=keys
     ) as session:
         reading = Reading(
-            session.source, session.format_name, name=session.name, profile=profile or ""
+            session.source,
+            session.format_name,
+            name=session.name,
+            profile=profile or "",
+            branch=branch,
         )
         if split is not None and target is not None:
             from sesstool.export.folder import write  # noqa: PLC0415 - few runs need it
@@ -111,7 +105,7 @@ def command(
             shared.note(f"written: {target}, {count(pages, 'page')} and an index")
         else:
             parts = (part.encode() for part in writer(to)(reading, choice))
-            _written(target, parts, force=force)
+            poured(shared, parts, force=force)
         if target is not None:
             session.note(target)
         if session.redaction is not None:
@@ -140,11 +134,3 @@ def _refuse(
                 f"cannot write {target}: it exists already",
                 hint="choose another name, or add --force",
             )
-
-
-def _written(target: Path | None, parts: Iterator[bytes], *, force: bool) -> None:
-    """Write to stdout, or a file that is there whole or not at all."""
-    if target is None:
-        out_stream().writelines(parts)
-    else:
-        create(target, parts, force=force)

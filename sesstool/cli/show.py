@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,38 +10,39 @@ import click
 
 from sesstool.cli.common import Common, common
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import destination, noted, single
+from sesstool.cli.streams import destination, lean_heap, noted, poured, single
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
-from sesstool.formats.base import mapping, text
-from sesstool.formats.events import (
-    Checkpoint,
-    Meaning,
-    Message,
-    Thinking,
-    ToolCall,
-    ToolResult,
-)
-from sesstool.model.session import Session, open_session
+from sesstool.export.plain import Plain
+from sesstool.export.sections import Choice, Reading, Section
 from sesstool.records.opening import open_source
-from sesstool.records.recover import Record
-from sesstool.records.source import Source
+from sesstool.report.page import counted as count
 from sesstool.text import safe
+
+
+def branch_option(function: Any) -> Any:
+    """Give a command --branch."""
+    return click.option(
+        "--branch",
+        default="all",
+        show_default=True,
+        metavar="all|live|LEAF",
+        help="Everything, what a resume reaches, or the branch that ends with a record, by line "
+        "or id.",
+    )(function)
 
 
 @click.command("show")
 @common("text")
 @click.argument("path")
 @click.option("--records", default="", metavar="FROM:TO", help="Only the records of these lines.")
-@click.option(
-    "--branch",
-    type=click.Choice(["live", "all"]),
-    default="all",
-    show_default=True,
-    help="What a resume reaches, or everything.",
-)
+@branch_option
 @click.option("--raw", is_flag=True, help="Print the records' own bytes.")
 @click.option("--thinking", is_flag=True, help="Also print thinking.")
+@click.option("--notes", is_flag=True, help="Also the records that say nothing, by their kind.")
+@click.option(
+    "--plain", is_flag=True, help="As always: no colour, no box, nothing that moves a cursor."
+)
 @click.option("--header", is_flag=True, help="Of an encrypted file: what shows without a key.")
 @key_options
 @format_option
@@ -53,6 +53,8 @@ def command(
     branch: str,
     raw: bool,
     thinking: bool,
+    notes: bool,
+    plain: bool,  # noqa: ARG001 - there is no other way
     header: bool,
     identities: tuple[Path, ...],
     passphrase_fd: int | None,
@@ -64,12 +66,25 @@ def command(
     if header:
         return _header(shared, found)
     keys = keys_of(shared, identities, passphrase_fd)
-    with open_source(found, keys) as source, destination(shared) as out:
-        for record, lines in _shown(source, format_name or "", branch, thinking=thinking):
-            if first <= record.line <= last:
-                out.write(record.raw + b"\n" if raw else "".join(lines).encode())
+    lean_heap()
+    choice = Choice(first, last, thinking=thinking or raw, notes=notes or raw)
+    with open_source(found, keys) as source:
+        reading = Reading(source, format_name or "", branch=branch)
+        plainly = Plain()
+        poured(
+            shared,
+            (
+                part
+                for section in reading.sections(choice)
+                for part in ([section.record.raw, b"\n"] if raw else _encoded(section, plainly))
+            ),
+        )
     noted(shared.output, found)
     return 0
+
+
+def _encoded(section: Section, plain: Plain) -> Iterator[bytes]:
+    return (line.encode() for line in _lines(section, plain))
 
 
 def _header(shared: Common, path: Path | str) -> int:
@@ -105,74 +120,13 @@ def line_range(value: str) -> tuple[int, int]:
         raise UsageError(f"{value} is no range of lines", hint="write FROM:TO") from error
 
 
-def _shown(
-    source: Source, format_name: str, branch: str, *, thinking: bool
-) -> Iterator[tuple[Record, list[str]]]:
-    known = open_session(source, format_name)
-    for _ in known.read():
-        pass
-    again = Session(source, known.format, known.reason)
-    for record, meaning in again.read():
-        if meaning is None:
-            yield record, [f"[line {record.line}: {len(record.raw)} bytes are no record]\n\n"]
-            continue
-        live = _live(known, record, meaning)
-        if branch == "live" and not live:
-            continue
-        lines = [line for event in meaning.events for line in _event(event, thinking=thinking)]
-        if lines:
-            mark = "" if live else " (not resumed)"
-            scope = f" subagent {safe(meaning.scope)}" if meaning.scope else ""
-            head = f"[{record.line}] {safe(meaning.time)}{scope}{mark}".rstrip()
-            yield record, [head + "\n", *lines, "\n"]
-
-
-def _live(session: Session, record: Record, meaning: Meaning) -> bool:
-    graph = session.graph
-    return graph is None or not meaning.linked or bool(graph.live[graph.row_at(record.start)])
-
-
-def _event(event: object, *, thinking: bool) -> Iterator[str]:
-    if isinstance(event, Message):
-        words = _words(event.content, thinking=thinking)
-        if words:
-            yield f"{event.role}: {words}\n"
-    elif isinstance(event, ToolCall):
-        yield f"call {safe(event.name)} {safe(event.id)}: {_compact(event.arguments)}\n"
-    elif isinstance(event, ToolResult):
-        state = " (error)" if event.error else ""
-        yield f"result {safe(event.id)}{state}: {_words(event.content, thinking=thinking)}\n"
-    elif isinstance(event, Checkpoint) and not event.summary:
-        yield "--- compaction: what stands above is no longer sent ---\n"
-    elif isinstance(event, Thinking) and thinking:
-        yield "(thinking)\n"
-
-
-def _words(content: Any, *, thinking: bool) -> str:
-    """The text of a message's content; each kind of block that is no text is named."""
-    if type(content) is str:
-        return _lines(content)
-    parts = []
-    for block in content if type(content) is list else ():
-        block = mapping(block)  # noqa: PLW2901 - anything may stand here
-        kind = text(block.get("type"))
-        if kind.endswith("text"):
-            parts.append(text(block.get("text")))
-        elif kind == "thinking" and thinking:
-            parts.append(text(block.get("thinking")))
-        elif kind in ("image", "input_image", "image_url", "document"):
-            parts.append(f"({kind})")
-    return _lines("\n".join(parts))
-
-
-def _lines(words: str) -> str:
-    return "\n".join(safe(line) for line in words.split("\n"))
-
-
-def _compact(value: Any) -> str:
-    if type(value) is str:
-        return safe(value)
-    try:
-        return safe(json.dumps(value, ensure_ascii=False))
-    except RecursionError:
-        return "(nested too deep to be shown)"
+def _lines(section: Section, plain: Plain) -> Iterator[str]:
+    """What is printed of a record, or of bytes that are none."""
+    line = section.record.line
+    yield from (f"{mark}\n\n" for mark in section.before)
+    if section.said is None:
+        yield f"[{line}] {count(section.size, 'byte')} that are no record\n\n"
+    else:
+        more = ", ".join(section.words)
+        yield from plain.lines(section.said, line=line, time=section.time, more=more)
+    yield from (f"{mark}\n\n" for mark in section.after)

@@ -38,6 +38,14 @@ def destination(shared: Common) -> Iterator[BinaryIO]:
     create(shared.output, [kept.getvalue()])
 
 
+def poured(shared: Common, parts: Iterable[bytes], *, force: bool = False) -> None:
+    """Write the result part by part to stdout or to the file of -o, whole or not at all."""
+    if shared.output is None or str(shared.output) == "-":
+        out_stream().writelines(parts)
+    else:
+        create(shared.output, parts, force=force)
+
+
 def printed(shared: Common, text: str, *, ran: bool) -> OSError | SesstoolError | None:
     """Write the result; why it could not be written, where that takes back nothing that `ran`."""
     try:

@@ -22,7 +22,6 @@ def facts(reading: Reading, choice: Choice) -> list[tuple[str, str]]:
 
 def _facts(reading: Reading, choice: Choice) -> Iterator[tuple[str, str]]:
     session, source = reading.session, reading.session.source
-    yield "File", reading.name
     yield "SHA-256", reading.sha256() + (" (of its decompressed bytes)" if source.codec else "")
     yield "Size", f"{count(source.size, 'byte')}, {count(session.records, 'record')}"
     yield "Agent", f"{session.format.title} {session.version}".rstrip()
@@ -50,7 +49,7 @@ def _facts(reading: Reading, choice: Choice) -> Iterator[tuple[str, str]]:
         )
     if reading.fragments:
         yield "Damage", f"{count(reading.fragments, 'piece')} that are no record"
-    if shown := _shown(choice):
+    if shown := _shown(reading, choice):
         yield "Shown", shown
     if reading.notes and not choice.notes:
         yield "Not shown", f"{count(reading.notes, 'record')} about the session that say nothing"
@@ -58,14 +57,15 @@ def _facts(reading: Reading, choice: Choice) -> Iterator[tuple[str, str]]:
         yield "Redacted", f"profile {reading.profile}, by sesstool {__version__}"
 
 
-def _shown(choice: Choice) -> str:
+def _shown(reading: Reading, choice: Choice) -> str:
     """What of the session is shown, "" where that is all."""
     parts = []
     if (choice.first, choice.last) != (1, END):
         end = "the last" if choice.last == END else str(choice.last)
         parts.append(f"lines {choice.first} to {end}")
-    if choice.live:
-        parts.append("what a resume reaches")
+    if reading.branch != "all":
+        live = reading.branch == "live"
+        parts.append("what a resume reaches" if live else f"the branch to {reading.branch}")
     if not choice.thinking:
         parts.append("no thinking")
     return ", ".join(parts)

@@ -46,10 +46,7 @@ def _section(section: Section) -> Iterator[str]:
     where = [f"line {section.record.line}"]
     if section.time:
         where.append(_code(section.time))
-    if section.scope:
-        where.append(f"subagent {_code(section.scope)}")
-    if section.aside:
-        where.append(f"**{section.aside}**")
+    where += map(_code, section.words)
     if section.said is None:
         yield f"\n### No record\n\n{', '.join(where)}: "
         yield f"{counted(section.size, 'byte')} that are no record, and are not shown.\n"

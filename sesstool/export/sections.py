@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sesstool.errors import UsageError
 from sesstool.formats.base import Origin, Place
 from sesstool.formats.events import Checkpoint, Event, Meaning, Message, ToolCall, ToolResult
 from sesstool.model.graph import Branch, Graph
@@ -20,7 +21,7 @@ from sesstool.model.pairing import Call, Result
 from sesstool.model.passages import Passage, named, passages
 from sesstool.model.session import open_session
 from sesstool.model.units import flat
-from sesstool.model.ways import way
+from sesstool.model.ways import Named, way
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
 from sesstool.text import elide, safe
@@ -31,6 +32,7 @@ UNANSWERED = "no result; "
 """How the state of a call begins that has no result."""
 NO_CALL = "answers no call"
 _TAKEN_BACK = {"": "", "compaction": "before the compaction", "rollback": "rolled back"}
+SUBAGENT = "a subagent's own"
 _TITLE = 80
 # So much of a prompt is looked at for its title.
 _HEAD = 4096
@@ -67,6 +69,12 @@ class Section:
     after: list[str] = field(default_factory=list)
 
     @property
+    def words(self) -> list[str]:
+        """Whose it is, and why a resume does not reach it."""
+        own = [f"subagent {self.scope}"] if self.scope else []
+        return own + [self.aside] * (self.aside != SUBAGENT or not own) * bool(self.aside)
+
+    @property
     def size(self) -> int:
         """How many bytes the record has."""
         return self.record.end - self.record.start
@@ -74,7 +82,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which records are shown: those of these lines, on the live branch or on all of them.
+    """Which records are shown: those of these lines.
 
     `thinking` and `notes` say whether thinking is shown, and what the file tells of the session
     without saying anything. `expand` says that nothing is folded.
@@ -82,7 +90,6 @@ class Choice:
 
     first: int = 1
     last: int = END
-    live: bool = False
     thinking: bool = True
     notes: bool = False
     expand: bool = False
@@ -94,15 +101,23 @@ class Reading:
     `name` is what it is called, `profile` that of its redaction, "" for none. `fragments`,
     `notes` and `unanswered` count pieces that are no record, records that say nothing, and calls
     without a result. `origin` is the
-    session that it goes on from.
+    session that it goes on from. `branch` is "all", "live" for what a resume reaches, or the
+    record that a branch ends with, by line, id or the beginning of its id.
     """
 
     def __init__(
-        self, source: Source, format_name: str = "", *, name: str = "", profile: str = ""
+        self,
+        source: Source,
+        format_name: str = "",
+        *,
+        name: str = "",
+        profile: str = "",
+        branch: str = "all",
     ) -> None:
-        """Read it once. Raises InputError and NotASessionError."""
+        """Read it once. Raises InputError, NotASessionError, and UsageError for no branch."""
         self.name = name or source.name
         self.profile = profile
+        self.branch = branch
         self.session = open_session(source, format_name)
         self.fragments = self.notes = self.unanswered = 0
         self.origin: Origin | None = None
@@ -110,15 +125,20 @@ class Reading:
         self._prompts = (array("q"), array("q"), array("q"))
         self._states: dict[int, str] = {}
         self._tools: dict[int, str] = {}
-        self._read()
+        leaf = self._read()
         self._know_calls()
         graph = self.session.graph
-        self._way = way(self.session, graph, graph.leaf) if graph is not None else bytearray()
-        self.branches = graph.branches() if graph is not None else []
-        self._begin = {branch.root: branch for branch in self.branches}
+        self._way = self._rows = bytearray()
+        self.branches: list[Branch] = []
+        if graph is not None:
+            self._way = way(self.session, graph, graph.leaf)
+            self.branches = graph.branches()
+            if branch not in ("all", "live"):
+                self._rows = way(self.session, graph, leaf)
+        self._begin = {other.root: other for other in self.branches}
         self._part: defaultdict[int, list[Branch]] = defaultdict(list)
-        for branch in self.branches:
-            self._part[branch.fork].append(branch)
+        for other in self.branches:
+            self._part[other.fork].append(other)
 
     @property
     def turns(self) -> int:
@@ -136,7 +156,7 @@ class Reading:
         """The prompts that are shown, of the turns from `first` to `last`."""
         for turn in range(first, min(last, self.turns) + 1):
             line, start, end = (column[turn - 1] for column in self._prompts)
-            if choice.first <= line <= choice.last and not (choice.live and self._aside(start)):
+            if choice.first <= line <= choice.last and self._is_shown(start):
                 record = Record(line, start, end, b"", self._value(start, end))
                 yield Prompt(turn, line, self._title(record))
 
@@ -148,15 +168,14 @@ class Reading:
             opens = meaning is not None and self._opens(meaning)
             turn += opens
             if meaning is None:
-                if choice.first <= record.line <= choice.last and not choice.live:
+                inside = choice.first <= record.line <= choice.last
+                if inside and self.branch == "all" and not _is_blank(record):
                     yield Section(record, turn)
                 continue
             tools = list(_tools(meaning, open_calls))
-            if not choice.first <= record.line <= choice.last:
+            if not (choice.first <= record.line <= choice.last and self._is_shown(record.start)):
                 continue
             aside = self._aside(record.start)
-            if choice.live and aside:
-                continue
             section = Section(record, turn, opens, meaning.time, meaning.scope, aside)
             section.said = list(self._said(record, meaning, tools, choice))
             if meaning.linked:
@@ -164,13 +183,20 @@ class Reading:
             if section.said or section.before or section.after:
                 yield section
 
-    def _read(self) -> None:
-        """Take note of the prompts, and of the calls whose result tells of a failure."""
+    def _read(self) -> int:
+        """Take note of the prompts, and of the calls whose result tells of a failure.
+
+        Returns the row of the branch's leaf, -1 where none is named.
+        """
         waiting: dict[tuple[str, str], int] = {}
+        graph = self.session.graph
+        named_leaf = Named("" if self.branch in ("all", "live") else self.branch)
         for number, (record, meaning) in enumerate(self.session.read()):
             if meaning is None:
-                self.fragments += 1
+                self.fragments += not _is_blank(record)
                 continue
+            if graph is not None and meaning.linked:
+                named_leaf.see(record, meaning, len(graph) - 1)
             if number < _ORIGIN and self.origin is None and record.value is not None:
                 self.origin = self.session.format.origin(record.value)
             if self._opens(meaning):
@@ -186,6 +212,11 @@ class Reading:
                     call = waiting.pop(_key(meaning, event.id), None)
                     if event.error and call is not None:
                         self._states[call] = "failed"
+        if self.branch in ("all", "live"):
+            return -1
+        if graph is None:
+            raise UsageError(f"{self.name} has no branches", hint="leave out --branch")
+        return named_leaf.row(self.name)
 
     def _know_calls(self) -> None:
         """What is known of calls without results, and of results whose id names no call."""
@@ -223,6 +254,18 @@ class Reading:
                 return elide(safe(said.strip()), _TITLE)
         return ""
 
+    def _is_shown(self, start: int) -> bool:
+        """Whether a record is of the branch that is shown."""
+        graph = self.session.graph
+        if self.branch == "all":
+            return True
+        if self.branch == "live":
+            return not self._aside(start)
+        if graph is None:
+            return True
+        row = graph.row_at(start)
+        return row >= len(graph) or graph.place(row).start != start or bool(self._rows[row])
+
     def _aside(self, start: int) -> str:
         """Why a resume does not reach the record at an offset, "" where it does.
 
@@ -235,7 +278,7 @@ class Reading:
         if row >= len(graph) or graph.live[row] or graph.place(row).start != start:
             return ""
         if graph.scope[row] != graph.main:
-            return "a subagent's own"
+            return SUBAGENT
         return _TAKEN_BACK["compaction"] if self._way[row] else "not resumed"
 
     def _said(
@@ -243,6 +286,7 @@ class Reading:
     ) -> Iterator[Passage]:
         """The passages of a record, with the tools and the states of calls."""
         by_pointer = dict(tools)
+        said = None
         for said in passages(record.value or {}, meaning):
             if said.kind == "thinking" and not choice.thinking:
                 continue
@@ -255,6 +299,8 @@ class Reading:
             name = self._tools.get(at) or by_pointer.get(said.pointer, "") or said.name
             state = self._states.get(at) or ("failed" if said.error else "completed")
             yield said._replace(name=name, state=state)
+        if said is None and choice.notes:
+            yield Passage("note", "without a word", "")
 
     def _mark(self, section: Section) -> None:
         """Tell of the branches that begin or part at a record."""
@@ -265,14 +311,21 @@ class Reading:
         if begins is not None:
             section.before.append(_begins(graph, begins))
         if parting:
-            lines = ", ".join(str(graph.place(branch.root).line) for branch in parting)
-            section.after.append(f"Fork: what goes on at line {lines} parts from here")
+            lines = [str(graph.place(other.root).line) for other in parting]
+            several = f"other branches begin at lines {', '.join(lines)}"
+            one = f"another branch begins at line {lines[0]}"
+            section.after.append(f"Fork: {one if len(lines) == 1 else several}")
 
 
 def _begins(graph: Graph, branch: Branch) -> str:
-    where = f"parts at line {graph.place(branch.fork).line}" if branch.fork >= 0 else "begins here"
+    where = f" from line {graph.place(branch.fork).line}" if branch.fork >= 0 else ""
     messages = f"{branch.messages} message{'s' * (branch.messages != 1)}"
-    return f"Branch that is not resumed: {where}, {messages}"
+    return f"Branch that is not resumed:{where or ' from nothing'}, {messages}"
+
+
+def _is_blank(record: Record) -> bool:
+    """Whether what is no record is nothing at all: blank lines."""
+    return not record.raw.strip() and record.end <= record.start + len(record.raw)
 
 
 def _says(events: Iterable[Event]) -> bool:
