@@ -35,6 +35,8 @@ _TOKEN = re.compile(
 )
 # Before a place further than this, a line is not looked at: it would take seconds.
 _HEAD = 1 << 17
+# Of so many characters it is remembered how they are shown: more than a text of people has.
+_KEPT = 1 << 12
 
 
 class _Piece(NamedTuple):
@@ -53,7 +55,7 @@ def safe(text: str) -> str:
     """
     if text.isprintable() and (text.isascii() or not any(c in _BLANK_LETTERS for c in text)):
         return text
-    return "".join(_visible(c) for c in text)
+    return text.translate(_SHOWN)
 
 
 def quoted(path: object) -> str:
@@ -91,6 +93,19 @@ def _visible(char: str) -> str:
     if char.isprintable() or unicodedata.category(char) == "Zs":
         return char
     return f"<U+{ord(char):04X}>"
+
+
+class _Shown(dict[int, str]):
+    """What is shown for each character, found when it is first asked for."""
+
+    def __missing__(self, code: int) -> str:
+        shown = _visible(chr(code))
+        if len(self) < _KEPT:
+            self[code] = shown
+        return shown
+
+
+_SHOWN = _Shown()
 
 
 def width(text: str) -> int:

@@ -44,6 +44,11 @@ class Block(NamedTuple):
     shown: bool
     text: str
 
+    @property
+    def parts(self) -> Iterator[str]:
+        """The text in pieces, so that a long one is not held escaped, too."""
+        return (self.text[at : at + _CHUNK] for at in range(0, len(self.text), _CHUNK))
+
 
 @dataclass(slots=True)
 class Pages:
