@@ -48,11 +48,11 @@ def _facts(reading: Reading, choice: Choice) -> Iterator[tuple[str, str]]:
             f"{count(len(reading.branches), 'branch', 'branches')} that a resume does not reach",
         )
     if reading.fragments:
-        yield "Damage", f"{count(reading.fragments, 'piece')} that are no record"
+        yield "Damage", f"no record: {count(reading.fragments, 'piece')} of the file"
     if shown := _shown(reading, choice):
         yield "Shown", shown
     if reading.notes and not choice.notes:
-        yield "Not shown", f"{count(reading.notes, 'record')} about the session that say nothing"
+        yield "Not shown", f"{count(reading.notes, 'record')} about the session, without words"
     if reading.profile:
         yield "Redacted", f"profile {reading.profile}, by sesstool {__version__}"
 

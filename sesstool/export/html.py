@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # So many prompts are listed before the text; nobody reads a longer list.
 _LISTED = 1000
 # What of a text is folded: what stands behind so many lines and characters, if it is so much.
-_LINES, _CHARACTERS, _SPARED = 30, 3000, 8
+_LINES, _CHARACTERS, _SPARED = 20, 2000, 8
 # The output of a tool is shown at once if it is no longer.
 _SHORT_LINES, _SHORT = 4, 400
 _MANY = 400
