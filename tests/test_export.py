@@ -17,7 +17,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from sesstool.api import redaction
+from sesstool.api import redaction, state_folder
+from sesstool.audit import log
 from sesstool.cli import main
 from sesstool.errors import NotASessionError, ResidueError
 from sesstool.export import WRITERS, folder, html, writer
@@ -276,6 +277,8 @@ def test_hostile_text_is_text_in_markdown(text):
     allowed = {"heading", "paragraph", "inline", "text", "code_inline", "fence", "softbreak", "hr"}
     allowed |= {"bullet_list", "list_item"}
     assert {re.sub("_(open|close)$", "", token.type) for token in found} <= allowed
+    spans = [token.content.strip() for token in found if token.type == "code_inline"]
+    assert safe(text).strip() in spans  # the name of the session
     fences = [token.content.removesuffix("\n") for token in found if token.type == "fence"]
     assert fences.count(visible(text).strip("\n")) == 4
     assert controls(document) == set()
@@ -333,6 +336,76 @@ def test_the_live_branch_alone_has_the_turns_of_the_live_branch():
     turns = "".join(data for data, around in shown.words if "h2" in dict(around))
     assert turns == "1. a3. yes"
     assert len(shown.of("li")) == 2
+
+
+def test_summaries_and_what_subagents_are_told_open_no_turn():
+    """A turn begins with what a person says to the session itself."""
+    data = jsonl(
+        prompt(1, None, "a"),
+        prompt(2, 1, "look", isSidechain=True, agentId="explore"),
+        boundary(3, 1),
+        prompt(4, 3, "so far", isCompactSummary=True, isVisibleInTranscriptOnly=True),
+        prompt(5, 4, "b"),
+    )
+    session = reading(data)
+    assert [(p.turn, p.line, p.title) for p in session.prompts(Choice())] == [
+        (1, 1, "a"),
+        (2, 5, "b"),
+    ]
+
+
+def test_of_two_calls_under_one_id_the_second_has_no_result():
+    """Nobody can tell whose a result is but by the order."""
+    data = jsonl(prompt(1, None), answer(2, 1, use("a"), use("a", "Edit")), result(3, 2, "a"))
+    value = json.loads(exported("json", data))
+    calls = [p for r in value["records"] for p in r["passages"] if p["kind"] == "call"]
+    assert [(c["name"], c["state"], c["paired"]) for c in calls] == [
+        ("Bash", "completed", True),
+        ("Edit", "uncertain", False),
+    ]
+
+
+def test_a_result_without_an_id_has_the_tool_of_its_call():
+    """Where it can belong to one call only."""
+    data = jsonl(said("user"), asks("c"), tells(""))
+    (found,) = json.loads(exported("json", data))["records"][2]["passages"]
+    assert (found["name"], found["state"], found["paired"]) == ("look", "completed", True)
+
+
+def test_blank_lines_are_no_damage():
+    """They are neither shown nor counted."""
+    value = json.loads(exported("json", jsonl(said("user")) + b"\n \n" + jsonl(said("user"))))
+    assert value["session"]["fragments"] == 0
+    assert [r["line"] for r in value["records"]] == [1, 4]
+
+
+def test_where_a_session_comes_from_is_said():
+    """A fork names its origin."""
+    path = SAMPLES / "forks" / "copy-fork" / "bell-fork.jsonl"
+    value = json.loads(exported("json", path.read_bytes()))
+    assert value["session"]["origin"] == {
+        "session": "a11e0000-f02c-4000-8000-000000000011",
+        "mode": "copy",
+    }
+    assert "- Origin: `a fork of session a11e0000-f02c-4000-8000-000000000011`\n" in exported(
+        "md", path.read_bytes()
+    )
+
+
+@pytest.mark.parametrize(
+    ("recorded", "shown"),
+    [
+        ("2026-03-01T06:00:01.250Z", "2026-03-01 06:00:01 UTC"),
+        ("2026-03-01T06:00:01+00:00", "2026-03-01 06:00:01 UTC"),
+        ("2026-03-01T06:00:01+05:30", "2026-03-01 06:00:01 +05:30"),
+        ("2026-03-01 06:00:01", "2026-03-01 06:00:01"),
+        ("at dawn", "at dawn"),
+        ("2026-03-01T06:00:01Z!", "2026-03-01T06:00:01Z!"),
+    ],
+)
+def test_times_are_shown_to_the_second(recorded, shown):
+    """With their zone; what is no time is shown as it is."""
+    assert html.clock(recorded) == shown
 
 
 def test_what_is_left_out_is_said():
@@ -587,6 +660,18 @@ def test_an_encrypted_session_is_exported_with_its_key(session, capfd):
     assert value["session"]["sha256"] == hashlib.sha256(CONVERSATION).hexdigest()
     assert main.run(["export", "session.jsonl.age", "-o", "a.html"]) == 5
     assert not session.with_name("a.html").exists()
+
+
+@pytest.mark.usefixtures("session")
+def test_the_log_knows_what_a_session_was_exported_to(private):
+    """So that who erases it is told; a path with values is not in the log of a redacted export."""
+    assert main.run(["export", "session.jsonl", "-o", "a.html"]) == 0
+    assert main.run(["export", "session.jsonl", "--split", "1", "-o", "pages"]) == 0
+    assert main.run(["export", private.name, "--redact", "share", "-o", "b.html"]) == 0
+    lines = list(log.read(state_folder()))
+    assert [Path(line["path"]).name for line in lines] == ["a.html", "pages", "b.html"]
+    assert [Path(line["of"]).name for line in lines[:2]] == ["session.jsonl"] * 2
+    assert "mina" not in json.dumps(lines[2])
 
 
 def test_what_is_no_session_is_refused(session):

@@ -25,6 +25,7 @@ from tests.conftest import (
     tells,
     use,
 )
+from tests.test_mycodeagent import told
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -52,13 +53,13 @@ def test_who_speaks_and_what_is_called_is_said_in_words(show):
     data = jsonl(
         prompt(1, None, "light\nthe lamp"),
         answer(2, 1, use("a", "Write", path="log", text="lit\nat six")),
-        result(3, 2, "a", "done\twell"),
+        result(3, 2, "a", "do\twell"),
         answer(4, 3),
     )
     assert show(data) == (
         "[1] 2026-03-01T06:00:01.000Z\nUser: light\nthe lamp\n\n"
         "[2] 2026-03-01T06:00:02.000Z\nTool call Write:\npath: log\ntext:\n  lit\n  at six\n\n"
-        "[3] 2026-03-01T06:00:03.000Z\nTool result Write: done    well\n\n"
+        "[3] 2026-03-01T06:00:03.000Z\nTool result Write: do  well\n\n"
         "[4] 2026-03-01T06:00:04.000Z\nAssistant: it burns\n\n"
     )
 
@@ -152,7 +153,20 @@ def test_turns_that_were_rolled_back_say_so(show):
     text = show(data)
     assert [", rolled back" in line for line in heads(text)] == [False, False, True, False, False]
     assert "three" not in show(data, "--branch", "live")
+    again = jsonl(event("thread_rolled_back", num_turns=2), says("user", "five"))
+    assert heads(show(data + again, "--branch", "live"))[-1].startswith("[8]")
+    states = [", rolled back" in line for line in heads(show(data + again))]
+    assert states == [True] * 5 + [False] * 2
     assert "Rolled back: 1\n" in text
+
+
+def test_what_a_checkpoint_keeps_by_its_index_is_resumed(show):
+    """Records before the message of that index are not, those behind it are."""
+    said_ = [told("message", role="user", content=f"m{n}") for n in range(3)]
+    for kept, asides in ((1, [True, False, False, False]), (3, [True, True, True, False])):
+        mark = told("checkpoint", checkpoint_id="c", summary="so far", retain_start_idx=kept)
+        text = show(jsonl(*said_, mark), "--format", "mycodeagent")
+        assert [", before the compaction" in line for line in heads(text)] == asides
 
 
 def test_a_subagent_is_named(show):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sesstool.text import elide, quoted, safe, structure, width
+from sesstool.text import _KEPT, _SHOWN, elide, quoted, safe, structure, width
 
 RECORD = json.dumps(
     {
@@ -165,3 +165,10 @@ def test_structure_never_fails(raw, start, length, max_width, show_text):
 def test_a_path_in_a_command_is_one_word():
     """A file's name never runs as a command when a person pastes what is shown."""
     assert quoted("$(id) x.jsonl") == "'$(id) x.jsonl'"
+
+
+def test_little_is_remembered_of_what_is_shown():
+    """Whatever characters a text has, few of them are kept to be shown again."""
+    text = "\x1b" + "".join(map(chr, range(0x20000)))
+    assert len(safe(text)) > len(text)
+    assert len(_SHOWN) <= _KEPT
