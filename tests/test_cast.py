@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sesstool.cli import main
 from sesstool.errors import InputError
 from sesstool.export import cast
 from sesstool.model.session import open_session
@@ -206,3 +207,62 @@ def test_asciinema_plays_it(tmp_path, command):
         .replace("\r\n", "\n")
         .endswith(screen(text).replace("\r\n", "\n"))
     )
+
+
+@pytest.fixture
+def story(tmp_path):
+    path = tmp_path / "lamp.jsonl"
+    path.write_bytes(jsonl(*STORY))
+    return path
+
+
+def exported(capsysbinary, *arguments):
+    code = main.run(["export", "--to", "cast", *map(str, arguments)])
+    out, err = capsysbinary.readouterr()
+    return code, out.decode(), err.decode()
+
+
+def test_the_command_writes_a_recording(story, tmp_path, capsysbinary):
+    """What the options say, to stdout or to a new file that the owner alone may read."""
+    assert exported(capsysbinary, story) == (0, recorded(jsonl(*STORY)), "")
+    options = ("--size", "60x20", "--speed", "2", "--idle", "5", "--cast-version", "3")
+    target = tmp_path / "lamp.cast"
+    assert exported(capsysbinary, story, *options, "--no-typing", "-o", target)[0] == 0
+    told = recorded(jsonl(*STORY), version=3, width=60, height=20, speed=2, idle=5, typing=False)
+    assert target.read_text() == told
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert exported(capsysbinary, story, "-o", target)[0] == 6
+
+
+def test_a_branch_is_recorded(tmp_path, capsysbinary):
+    """As `replay --branch` has it."""
+    path = tmp_path / "talk.jsonl"
+    path.write_bytes(jsonl(*FORKED))
+    _, text, _ = exported(capsysbinary, path, "--branch", "4")
+    assert "went left" in screen(text)
+    assert "went right" not in screen(text)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(["--records", "1:2"], ["--notes"], ["--split", "2", "-o", "x"], ["--speed", "0"]),
+        *(["--speed", "nan"], ["--size", "9x9"], ["--size", "100"], ["--cast-version", "1"]),
+        *(["--to", "md", "--speed", "2"], ["--to", "html", "--no-typing"]),
+    ],
+    ids=" ".join,
+)
+def test_options_of_another_format_are_refused(story, options, capsysbinary):
+    """So is a terminal that is none, and a recording that takes no time."""
+    assert exported(capsysbinary, story, *options)[:2] == (2, "")
+
+
+def test_a_recording_is_redacted(tmp_path, capsysbinary):
+    """No value is left, with --redact."""
+    path = tmp_path / "talk.jsonl"
+    path.write_bytes(jsonl(prompt(1, None, "write to mina.quay@kiln.fi"), answer(2, 1)))
+    code, text, _ = exported(capsysbinary, path, "--redact", "share")
+    assert code == 0
+    assert "mina.quay@kiln.fi" in screen(exported(capsysbinary, path)[1])
+    assert "kiln.fi" not in text
+    assert "it burns" in screen(text)

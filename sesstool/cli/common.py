@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import sys
 import time
@@ -94,6 +95,23 @@ class Codes(click.ParamType[tuple[str, ...]]):
                     f"no rule begins with {code}", hint="sesstool rule lists all the rules"
                 )
         return codes
+
+
+class Number(click.FloatRange):
+    """A number that is one, from 0 on."""
+
+    def __init__(self) -> None:
+        """See `click.FloatRange`."""
+        super().__init__(min=0)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Refuse what is not a number, which would compare with none."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail("it is not a number", param, ctx)
+        return float(number)
 
 
 def common(

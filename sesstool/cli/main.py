@@ -42,7 +42,7 @@ COMMANDS = {
     "browse": ("sesstool.cli.browse:command", "Look at sessions in a full-screen app."),
     "show": ("sesstool.cli.show:command", "Print a session as plain text."),
     "replay": ("sesstool.cli.replay:command", "Show a session again, as it was recorded."),
-    "export": ("sesstool.cli.export:command", "Write a session as a page, Markdown or JSON."),
+    "export": ("sesstool.cli.export:command", "Write a session as a page, Markdown, JSON or cast."),
     "rule": ("sesstool.cli.rule:command", "Explain a rule."),
     "schema": ("sesstool.cli.schema:command", "Print a JSON Schema."),
     "config": ("sesstool.cli.config:command", "Show and check the settings."),

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import click
 
-from sesstool.cli.common import Common, common, out_stream
+from sesstool.cli.common import Common, Number, common, out_stream
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import noted, single, watched
 from sesstool.cli.validate import format_option
@@ -23,23 +21,6 @@ from sesstool.model.session import open_session
 from sesstool.records.opening import open_source
 from sesstool.records.write import create
 from sesstool.replay.timeline import IDLE, Timeline, build
-
-
-class Number(click.FloatRange):
-    """A number that is one, from 0 on."""
-
-    def __init__(self) -> None:
-        """See `click.FloatRange`."""
-        super().__init__(min=0)
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Refuse what is not a number, which would compare with none."""
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail("it is not a number", param, ctx)
-        return float(number)
 
 
 @click.command("replay")
