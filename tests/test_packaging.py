@@ -34,7 +34,7 @@ def wheel(tmp_path_factory):
     return path
 
 
-_SHIPPED = (".j2", ".py", ".toml", ".typed")
+_SHIPPED = (".j2", ".py", ".tcss", ".toml", ".typed")
 
 
 def test_the_wheel_holds_the_package_and_the_schemas_and_nothing_else(wheel):

@@ -9,13 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sesstool.diff.ways import leaves, way
 from sesstool.errors import InputError, NotASessionError
 from sesstool.formats.events import Meaning
 from sesstool.model.outline import Outline
 from sesstool.model.passages import Passage, passages
 from sesstool.model.query import Query
 from sesstool.model.session import Session, open_session
+from sesstool.model.ways import leaves, way
 from sesstool.records.opening import open_source
 from sesstool.records.places import Places, Span
 from sesstool.records.recover import records
