@@ -30,7 +30,14 @@ from sesstool.records.folder import each_below
 from sesstool.records.live import find_writer
 from sesstool.records.opening import is_sealed, open_source, packed
 from sesstool.records.plan import FilePlan, Plan
-from sesstool.records.source import SEALED, EditedSource, FileSource, fingerprint, plain_path
+from sesstool.records.source import (
+    SEALED,
+    SUFFIXES,
+    EditedSource,
+    FileSource,
+    fingerprint,
+    plain_path,
+)
 from sesstool.records.transact import Applied
 from sesstool.records.undo import Entry
 from sesstool.records.write import create
@@ -43,6 +50,7 @@ if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
 __all__ = [
+    "SUFFIXES",
     "Applied",
     "Choice",
     "Entry",
@@ -67,8 +75,6 @@ __all__ = [
     "write_copy",
 ]
 
-_PLAIN = (".jsonl", ".jsonl.gz", ".jsonl.zst")
-SUFFIXES = (*_PLAIN, *(ending + SEALED for ending in _PLAIN))
 _HEAD = 1 << 12
 _SHOWN = 10
 # Inside an agent's home a file that was written this lately may be written again, in seconds.

@@ -326,6 +326,13 @@ class Format(ABC):
         """The label that a record gives the session in the place of an earlier one, "" for none."""
         return None
 
+    def titled(self, value: dict[str, Any]) -> tuple[int, str]:
+        """The title that a record gives the session, "" for none, and its rank.
+
+        The last one of the highest rank counts; one of rank 0 is worth less than a prompt.
+        """
+        return 0, ""
+
     def continues(self, value: dict[str, Any]) -> str:
         """The id of the record that a root without parent follows nevertheless, or ""."""
         return ""
@@ -360,6 +367,14 @@ class Format(ABC):
     def folders(self) -> Iterable[Path]:
         """Where the agent keeps the sessions of this user, each with all below it."""
         return ()
+
+    def where(self, home: Path, inside: tuple[str, ...]) -> tuple[str, str]:
+        """What a folder tells of the session files in it: their project, and whose they are.
+
+        That is the path or the folder's name of the project, and the id of the session that
+        others belong to, each "" where it is not told. `inside` are the names from the home on.
+        """
+        return "", ""
 
     def dependents(self, path: Path) -> Iterable[Dependent]:
         """Files that refer to byte offsets of this one."""

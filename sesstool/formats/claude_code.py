@@ -59,6 +59,12 @@ from sesstool.records.source import read_file
 CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
 _TALK = frozenset({"user", "assistant"})
 _AGENT = "agent-"  # so the files of subagents begin, which lay beside sessions before 2.1.2
+# Where titles stand: a person's own, the model's, and that of some earlier session.
+_TITLES = {
+    "custom-title": (2, "customTitle"),
+    "ai-title": (1, "aiTitle"),
+    "summary": (0, "summary"),
+}
 _PLACEHOLDER = re.compile(r"<[A-Z_]+>")
 # What a project's folder name has a hyphen for.
 _NO_SLUG = re.compile(r"[^A-Za-z0-9]")
@@ -212,6 +218,11 @@ class ClaudeCode(Format):
         """See `Format.tag`."""
         return text(value.get("tag")) if value.get("type") == "tag" else None
 
+    def titled(self, value: dict[str, Any]) -> tuple[int, str]:
+        """See `Format.titled`. Versions before 2.0 begin a file with summaries of others."""
+        rank, key = _TITLES.get(text(value.get("type")), (0, ""))
+        return rank, text(value.get(key))
+
     def continues(self, value: dict[str, Any]) -> str:
         """See `Format.continues`: a compaction hangs from nothing."""
         return text(value.get("logicalParentUuid"))
@@ -267,6 +278,11 @@ class ClaudeCode(Format):
     def folders(self) -> Iterable[Path]:
         """See `Format.folders`."""
         return [configured() / "projects"]
+
+    def where(self, home: Path, inside: tuple[str, ...]) -> tuple[str, str]:
+        """See `Format.where`: `projects/<slug>/<session id>/…` is of that session."""
+        owner = "".join(inside[2:3])
+        return "".join(inside[1:2]), owner if self.session_id(Path(f"{owner}.jsonl")) else ""
 
     def drawn(self, path: Path) -> Iterable[SideFile]:
         """See `Format.drawn`."""

@@ -231,6 +231,12 @@ class Codex(Format):
         origin = self.origin(header)
         return origin.session if origin is not None and origin.mode == "subagent" else ""
 
+    def titled(self, value: dict[str, Any]) -> tuple[int, str]:
+        """See `Format.titled`."""
+        payload = mapping(value.get("payload"))
+        named = payload.get("type") == "thread_name_updated"
+        return 1, text(payload.get("thread_name")) if named else ""
+
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""
         return home_of(path, ".codex", _home, _FOLDERS)

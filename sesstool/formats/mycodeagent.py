@@ -162,6 +162,10 @@ class MyCodeAgent(Format):
         """See `Format.find`: those of the project that the user stands in."""
         return Path("memory/transcripts").glob(f"transcript-{escape(prefix)}*.jsonl{ending}")
 
+    def where(self, home: Path, inside: tuple[str, ...]) -> tuple[str, str]:
+        """See `Format.where`: the home lies in the project."""
+        return str(home.parent), ""
+
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""
         return f"mycodeagent --resume {session_id}" if session_id else ""

@@ -190,6 +190,10 @@ class Pi(Format):
         parent = text(value.get("parentSession")) if value.get("type") == "session" else ""
         return Origin(self.session_id(Path(parent)) or parent, "copy") if parent else None
 
+    def titled(self, value: dict[str, Any]) -> tuple[int, str]:
+        """See `Format.titled`."""
+        return 1, text(value.get("name")) if value.get("type") == "session_info" else ""
+
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""
         configured = os.environ.get("PI_CODING_AGENT_DIR")
@@ -228,6 +232,10 @@ class Pi(Format):
         """See `Format.folders`."""
         agent = Path(os.environ.get("PI_CODING_AGENT_DIR") or Path.home() / ".pi" / "agent")
         return agent / "sessions", Path.home() / ".openclaw" / "agents"
+
+    def where(self, home: Path, inside: tuple[str, ...]) -> tuple[str, str]:
+        """See `Format.where`. OpenClaw has a folder for each of its agents."""
+        return "".join(inside[1:2]), ""
 
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, cast
 
 from sesstool.errors import InputError
@@ -55,15 +56,30 @@ def unpack(raw: IO[bytes], codec: str, name: str, spool: IO[bytes]) -> None:
     Raises InputError where they are damaged, would not end, or do not fit.
     """
     packed = _Counted(raw)
-    try:
-        if codec == "gz":
-            with gzip.GzipFile(fileobj=cast("IO[bytes]", packed)) as reader:
-                _pour(iter(lambda: reader.read(CHUNK), b""), spool, name, packed)
-        elif codec == "zst":
-            _pour(_unpacked_zst(packed), spool, name, packed)
-        else:
-            _pour(iter(lambda: packed.read(CHUNK), b""), spool, name, packed)
+    with _readable(name):
+        _pour(_unpacked(packed, codec), spool, name, packed)
         spool.flush()
+
+
+def beginning(raw: IO[bytes], codec: str, name: str, size: int) -> tuple[bytes, bool]:
+    """The first bytes of `raw` decompressed, at most `size`, and whether they are all.
+
+    Raises InputError where they are damaged.
+    """
+    data = bytearray()
+    with _readable(name):
+        for chunk in _unpacked(_Counted(raw), codec):
+            data += chunk
+            if len(data) > size:
+                return bytes(data[:size]), False
+    return bytes(data), True
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Turn what decompressors raise into an InputError."""
+    try:
+        yield
     except OSError as error:
         raise unreadable("read", name, error) from error
     except (EOFError, zlib.error, ValueError, RuntimeError) as error:
@@ -73,6 +89,17 @@ def unpack(raw: IO[bytes], codec: str, name: str, spool: IO[bytes]) -> None:
         if type(error).__name__ != "ZstdError":
             raise
         raise _damaged(name) from error
+
+
+def _unpacked(packed: _Counted, codec: str) -> Iterator[bytes]:
+    """What a stream holds, decompressed, chunk by chunk."""
+    if codec == "gz":
+        with gzip.GzipFile(fileobj=cast("IO[bytes]", packed)) as reader:
+            yield from iter(lambda: reader.read(CHUNK), b"")
+    elif codec == "zst":
+        yield from _unpacked_zst(packed)
+    else:
+        yield from iter(lambda: packed.read(CHUNK), b"")
 
 
 def compress(chunks: Iterator[bytes], codec: str) -> Iterator[bytes]:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 CHUNK = 1 << 18
 SEALED = ".age"
 """How the names of encrypted files end."""
+_PLAIN = (".jsonl", ".jsonl.gz", ".jsonl.zst")
+SUFFIXES = (*_PLAIN, *(ending + SEALED for ending in _PLAIN))
+"""How the names of session files end."""
 STANDARD_INPUT = "standard input"
 """The name of the source that "-" opens."""
 ROOMIER = "set TMPDIR to a folder on a disk with more room"
