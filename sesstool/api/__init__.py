@@ -61,6 +61,7 @@ __all__ = [
     "ResumeReport",
     "apply",
     "find",
+    "in_use",
     "is_encrypted",
     "plan_of",
     "reopened",
@@ -399,10 +400,14 @@ def writer(path: Path) -> str | None:
     return form.writer(plain_path(path)) if form else None
 
 
-def _refuse_live(path: Path) -> None:
+def in_use(path: Path) -> str:
+    """Who is writing to a session, in a few words, "" for nobody. Raises InputError."""
     found = find_writer(path, recent_seconds=recent(path))
-    description = found.description if found else writer(path)
-    if description:
+    return found.description if found else writer(path) or ""
+
+
+def _refuse_live(path: Path) -> None:
+    if description := in_use(path):
         raise LiveSessionError(
             f"{path} is in use: {description}",
             hint="close the agent first; --ignore-live writes all the same, and what the agent "

@@ -228,7 +228,8 @@ class Format(ABC):
     record that it keeps, `time_key` that which tells when a record was written.
     `fields` tells what is not plain text, by the keys on the way to it with dots between them
     (indexes of lists left out); `.**` at the end stands for all below. `beyond` are places known to
-    hold texts of sessions where `parts` and `traces` do not reach.
+    hold texts of sessions where `parts` and `traces` do not reach. Files whose names begin with
+    `parts_begin` are parts of a session, of which only their records tell.
     """
 
     name = ""
@@ -238,6 +239,7 @@ class Format(ABC):
     verbatim = False
     once = False
     told: tuple[str, ...] = ()
+    parts_begin = ""
     call_key = "id"
     result_key = "tool_use_id"
     linked = False

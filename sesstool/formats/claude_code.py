@@ -82,6 +82,7 @@ class ClaudeCode(Format):
     title = "Claude Code"
     time_key = "timestamp"
     beyond = BEYOND
+    parts_begin = _AGENT
     schema = "claude-code"
     provider = "anthropic"
     linked = True

@@ -53,6 +53,12 @@ class Item(NamedTuple):
         return _PACKED.get(os.path.splitext(self.name)[1], "")  # noqa: PTH122 - a path takes longer
 
     @property
+    def is_part(self) -> bool:
+        """Whether it is a part of a session, as its place or its name tells."""
+        begin = by_name(self.format).parts_begin if self.format else ""
+        return bool(self.owner) or (begin != "" and self.name.startswith(begin))
+
+    @property
     def id(self) -> str:
         """The session id that its name tells, or ""."""
         path = bare_path(Path(self.name))

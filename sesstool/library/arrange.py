@@ -1,0 +1,195 @@
+"""Lists of sessions: which are meant, in which order, whose parts they are, and how many of each.
+
+All of it is pure: it looks at no file. A row is an item with its glance, None where nobody has
+looked yet.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from sesstool.library.discover import Item
+from sesstool.library.glance import ATTENTION, Glance
+
+Row = tuple[Item, Glance | None]
+
+
+def agent_of(row: Row) -> str:
+    """The name of the format; "" where it is not known, or not yet."""
+    item, glance = row
+    return glance.format if glance else item.format
+
+
+def project_of(row: Row) -> str:
+    """What tells the project apart from the agent's others, "" where it is not known, or not yet.
+
+    That is its path, or the name of the folder that stands for it: see `Groups.names`.
+    """
+    item, glance = row
+    return item.project or (glance.cwd if glance else "")
+
+
+def owner_of(row: Row) -> str:
+    """The id of the session that it is a part of, or ""."""
+    item, glance = row
+    return item.owner or (glance.owner if glance else "")
+
+
+def state_of(row: Row) -> str:
+    """Its state; "" where nobody has looked, and its name does not tell."""
+    item, glance = row
+    if glance is not None:
+        return glance.state
+    return "unreadable" if item.trouble else "encrypted" if item.packed == "age" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which sessions are meant: those that fit all that is said here.
+
+    `text` stands somewhere in the path, the title or the id, in whatever case; `since` is the
+    earliest time of the last write.
+    """
+
+    agents: frozenset[str] = frozenset()
+    projects: frozenset[str] = frozenset()
+    states: frozenset[str] = frozenset()
+    text: str = ""
+    since: datetime | None = None
+
+    def fits(self, row: Row) -> bool:
+        """Whether a row is meant. Of one at which nobody has looked, less may be known."""
+        item, glance = row
+        if self.since is not None and item.mtime < self.since.timestamp() * 1e9:
+            return False
+        if self.agents and agent_of(row) not in self.agents:
+            return False
+        if self.projects and self.projects.isdisjoint({project_of(row), glance and glance.cwd}):
+            return False
+        if self.states and state_of(row) not in self.states:
+            return False
+        if not self.text:
+            return True
+        said = f"{item.folder}{os.sep}{item.name}"
+        if glance is not None:
+            said += f"\n{glance.title}\n{glance.id}"
+        return self.text.casefold() in said.casefold()
+
+
+def _title(row: Row) -> tuple[bool, str]:
+    title = row[1].title.casefold() if row[1] else ""
+    return not title, title
+
+
+def _records(row: Row) -> int:
+    return -row[1].records if row[1] else 1
+
+
+ORDERS: dict[str, Callable[[Row], Any]] = {
+    "newest": lambda row: -row[0].mtime,
+    "oldest": lambda row: row[0].mtime,
+    "size": lambda row: -row[0].size,
+    "title": _title,
+    "records": _records,
+}
+"""The orders of a list; what is not known stands at its end."""
+
+
+def ordered(rows: Iterable[Row], order: str = "newest") -> list[Row]:
+    """The rows in one of ORDERS; those that are alike, by their path."""
+    key = ORDERS[order]
+    return sorted(rows, key=lambda row: (key(row), row[0].folder, row[0].name))
+
+
+class Family(NamedTuple):
+    """Sessions with their parts. `parts` has the rows of a session's parts by its item.
+
+    A part whose session is not in the list stands among the sessions. `loose` are parts of which
+    it is not known whose they are, for nobody has looked.
+    """
+
+    sessions: list[Row]
+    parts: dict[Item, list[Row]]
+    loose: list[Row]
+
+
+def families(rows: Iterable[Row]) -> Family:
+    """Put the parts of sessions, as subagents are, below these; the order stays."""
+    rows = list(rows)
+    by_id: dict[tuple[str, str], list[Item]] = defaultdict(list)
+    owners = {owner_of(row) for row in rows} - {""}
+    for row in rows if owners else ():
+        name = (row[1].id if row[1] else "") or row[0].id
+        if name in owners:
+            by_id[agent_of(row), name].append(row[0])
+    above = {
+        row[0]: _nearest(row[0], by_id.get((agent_of(row), owner_of(row)), ())) for row in rows
+    }
+    family = Family([], {}, [])
+    for row in rows:
+        item = row[0]
+        seen = {item}
+        while (owner := above.get(item)) is not None and owner not in seen:
+            seen.add(owner)  # a part may have parts, and in hostile files two may own each other
+            item = owner
+        if row[1] is None and row[0].is_part and not row[0].owner:
+            family.loose.append(row)
+        elif item is row[0] or owner is not None:
+            family.sessions.append(row)
+        else:
+            family.parts.setdefault(item, []).append(row)
+    return family
+
+
+def _nearest(item: Item, owners: Iterable[Item]) -> Item | None:
+    """The session, of those of one id, that lies nearest: homes may have copies."""
+    here = item.path.parts
+
+    def nearness(one: Item) -> int:
+        pairs = zip(here, one.path.parts, strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+    return max((one for one in owners if one is not item), key=nearness, default=None)
+
+
+class Groups(NamedTuple):
+    """How many sessions there are of each kind.
+
+    `agents` counts those of each project of an agent, `states` those of each state, `encrypted`
+    those that are so on disk. `unseen` are those at which nobody has looked: states and some
+    projects count what is known. `names` are the paths of projects, where they are known.
+    """
+
+    agents: dict[str, Counter[str]]
+    states: Counter[str]
+    encrypted: int
+    unseen: int
+    names: dict[str, str]
+
+    @property
+    def attention(self) -> dict[str, int]:
+        """The states that a person should look at, with their counts."""
+        return {state: self.states[state] for state in ATTENTION if self.states[state]}
+
+
+def grouped(rows: Iterable[Row]) -> Groups:
+    """Count sessions by agent, project and state: those of a `Family`, lest parts be counted."""
+    agents: dict[str, Counter[str]] = defaultdict(Counter)
+    states: Counter[str] = Counter()
+    names: dict[str, str] = {}
+    encrypted = unseen = 0
+    for row in rows:
+        item, glance = row
+        agents[agent_of(row)][project_of(row)] += 1
+        states[state_of(row)] += 1
+        encrypted += item.packed == "age"
+        unseen += glance is None
+        if glance is not None and glance.cwd:
+            names.setdefault(project_of(row), glance.cwd)
+    return Groups(dict(agents), states, encrypted, unseen, names)
