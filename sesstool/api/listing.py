@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sesstool import api
 from sesstool.checks.engine import Progress
-from sesstool.errors import AuthError, InputError, NoMatchError, NotASessionError
+from sesstool.errors import (
+    AuthError,
+    InputError,
+    NoMatchError,
+    NotASessionError,
+    StalePlanError,
+    UsageError,
+)
 from sesstool.findings import Applicability, FileReport, Severity
 from sesstool.library.discover import Item, discover
 from sesstool.library.glance import Glance, look
@@ -47,8 +54,8 @@ def _path(name: str) -> Path:
 class Examined:
     """What all the rules say about a session, in counts.
 
-    `state` is "ok", "repairable" where a plain repair mends each error, "damaged" where it does
-    not; else as a glance has it, with the reason in `why`. `safe` and `unsafe` count the fixes.
+    `state` is "ok", "repairable" where a plain repair leaves no error, "damaged" where it does;
+    else as a glance has it. `why` names the errors, or the reason. `safe` and `unsafe` count fixes.
     """
 
     state: str
@@ -161,31 +168,33 @@ def _examine(item: Item, keys: Keys | None, progress: Progress | None) -> Examin
         return Examined("unreadable", item.trouble)
     try:
         report = api.validate(item.path, progress=progress, keys=keys)
+        left = report.count(Severity.ERROR)
+        if left and report.fixable(Applicability.SAFE):
+            after = api.repair(item.path, progress=progress, keys=keys).outcome.after
+            left = after.count(Severity.ERROR)
     except NotASessionError as error:
         return Examined("unknown", error.message)
-    except NoMatchError as error:
+    except (NoMatchError, UsageError) as error:  # the latter is about the keys
         return Examined("encrypted", error.message)
     except AuthError as error:
         return Examined("damaged", error.message)
-    except InputError as error:
+    except (InputError, StalePlanError) as error:
         return Examined("unreadable", error.message)
-    return _counts(report)
+    return _counts(report, left)
 
 
-def _counts(report: FileReport) -> Examined:
-    errors = [one for one in report.findings if one.severity is Severity.ERROR]
-    safe = Applicability.SAFE
-    # What follows from another finding goes with it.
-    left = [e for e in errors if not e.cause and not (e.fix and e.fix.applicability is safe)]
+def _counts(report: FileReport, left: int) -> Examined:
+    """What a report says; `left` counts the errors that a plain repair leaves."""
+    errors = report.count(Severity.ERROR)
+    names = (f"{f.code} {f.name}" for f in report.findings if f.severity is Severity.ERROR)
     state = "damaged" if left else "repairable" if errors else "ok"
-    names = ", ".join(dict.fromkeys(f"{e.code} {e.name}" for e in errors))
     return Examined(
-        "empty" if report.size == 0 else state,
-        names or "no error is found",
-        len(errors),
+        state if report.size else "empty",
+        ", ".join(dict.fromkeys(names)) or "no error is found",
+        errors,
         report.count(Severity.WARNING),
         report.count(Severity.INFORMATION),
-        report.fixable(safe),
+        report.fixable(Applicability.SAFE),
         report.fixable(Applicability.UNSAFE),
         report.records,
     )

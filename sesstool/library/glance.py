@@ -10,11 +10,19 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sesstool.errors import AuthError, InputError, NoMatchError, NotASessionError
+from sesstool.errors import (
+    AuthError,
+    InputError,
+    NoMatchError,
+    NotASessionError,
+    SesstoolError,
+    UsageError,
+)
 from sesstool.formats.base import Format, Origin
 from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
 from sesstool.formats.registry import SAMPLE, by_name, detect, is_likely
 from sesstool.library.discover import Item
+from sesstool.model.moments import moment
 from sesstool.model.passages import named
 from sesstool.model.units import flat
 from sesstool.records.heal import Kind
@@ -22,7 +30,6 @@ from sesstool.records.opening import is_sealed, open_source
 from sesstool.records.packed import beginning, codec_of
 from sesstool.records.recover import Record, records
 from sesstool.records.source import Source, bare_path, open_file, unreadable
-from sesstool.retention.moments import moment
 from sesstool.text import elide, safe
 
 if TYPE_CHECKING:
@@ -35,8 +42,9 @@ STATES = (
 """What a session is in, in one word: the first of these that is so."""
 ATTENTION = ("unreadable", "damaged", "repairable", "in use")
 """Those that a person should look at."""
-ENDS = ("answer", "prompt", "call", "result", "compaction")
-"""What a session may end with; "call" only where one has no result."""
+ENDS = ("answer", "prompt", "call", "question", "result", "compaction")
+"""What a session may end with; "call" where one has no result, "question" where it waits for a
+person's."""
 
 _END = 1 << 16
 # So far a record or a prompt is looked for that the first 64 KB do not hold.
@@ -58,9 +66,9 @@ class Glance:
     """What the ends of a session tell; "", None and -1 stand for what they do not.
 
     `state` is one of STATES: "ok" means that no damage is seen at the ends, not that there is
-    none, and "repairable" takes more than a glance. `why` gives the reason in words. `score` is how
-    sure the `format` is, in per cent, `reason` why. `title` is one line, safe to show: what the
-    agent calls the session, else the first prompt, of at most 200 cells; other words are as
+    none, "repairable" that a call there has no result. `why` gives the reason in words. `score` is
+    how sure the `format` is, in per cent, `reason` why. `title` is one line, safe to show: what
+    the agent calls the session, else the first prompt, of at most 200 cells; other words are as
     recorded. `origin` is the session that it goes on from, `owner` the one that it is a part of.
     `ends` is one of ENDS, `torn` says that the last record is cut off. `records` is `exact` where
     the whole file was read, else an estimate.
@@ -138,7 +146,7 @@ def _look(item: Item, keys: Keys | None, most: int) -> Glance:
     known = Glance("", format=item.format, id=item.id)
     try:
         ends = _ends(path, keys, most)
-    except NoMatchError as error:
+    except (NoMatchError, UsageError) as error:  # the latter is about the keys
         return replace(known, state="encrypted", why=_reason(error))
     except AuthError as error:
         return replace(known, state="damaged", why=_reason(error))
@@ -159,7 +167,10 @@ def _look(item: Item, keys: Keys | None, most: int) -> Glance:
     state, why = _state(found, torn=torn)
     score, reason = form.score(head, plain)
     seen = replace(seen, state=state, why=why, torn=torn, score=score, reason=reason)
-    return _told(seen, form, values, plain)
+    seen = _told(seen, form, values, plain)
+    if seen.state == "ok" and seen.ends == "call" and form.repairable:
+        return replace(seen, state="repairable", why="a tool call has no result")
+    return seen
 
 
 def _format(item: Item, values: Sequence[dict[str, Any]], plain: Path) -> Format:
@@ -169,7 +180,7 @@ def _format(item: Item, values: Sequence[dict[str, Any]], plain: Path) -> Format
     return detect(values, plain, "it")[0]
 
 
-def _reason(error: InputError | AuthError) -> str:
+def _reason(error: SesstoolError) -> str:
     """What is wrong, without the path."""
     return error.message.rpartition(": ")[2]
 
@@ -255,7 +266,7 @@ def _told(seen: Glance, form: Format, values: Sequence[dict[str, Any]], plain: P
         cwd=_first(m.cwd for m in meanings),
         origin=next((origin for value in values if (origin := form.origin(value))), None),
         owner=owner,
-        ends=_ending(meanings),
+        ends=_ending(form, meanings),
     )
 
 
@@ -285,19 +296,23 @@ def _line(words: str) -> str:
     return elide(safe(" ".join(words[:_READ].split())), _TITLE)
 
 
-def _ending(meanings: Sequence[Meaning]) -> str:
+def _ending(form: Format, meanings: Sequence[Meaning]) -> str:
     """What the session itself ends with; see ENDS."""
-    last, unanswered = "", set[str]()
+    last, unanswered = "", dict[str, str]()
     own = [meaning for meaning in meanings if not meaning.scope]  # without those of subagents
     for meaning in own or meanings:
-        calls = {event.id for event in meaning.events if type(event) is ToolCall}
-        results = {event.id for event in meaning.events if type(event) is ToolResult}
+        calls = [event for event in meaning.events if type(event) is ToolCall and not event.server]
+        results = [event for event in meaning.events if type(event) is ToolResult]
         word = "call" if calls else "result" if results else _spoken(meaning)
-        if word == "prompt":
+        if word in ("prompt", "answer"):
             unanswered.clear()  # whoever goes on has left them
-        unanswered = (unanswered | calls) - results
+        unanswered |= {call.id: call.name for call in calls}
+        for result in results:
+            unanswered.pop(result.id, None)
         last = word or last
-    return "call" if unanswered else "result" if last == "call" else last
+    if unanswered:
+        return "question" if form.waits.issuperset(unanswered.values()) else "call"
+    return "result" if last == "call" else last
 
 
 def _spoken(meaning: Meaning) -> str:

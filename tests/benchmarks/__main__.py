@@ -43,6 +43,8 @@ PRUNE_SESSIONS = 10_000
 BROWSE_SIZE = 1000
 BROWSE_GOALS = {"first": 0.5, "end": 0.05, "middle": 0.05, "page": 0.02, "busy": 0.05}
 TIMELINE_GOAL = 4.0
+LIST_GOAL, LIST_RATIO, LIST_MEMORY = 1.0, 3, 60
+LIST_SESSIONS = 100_000
 ALIGN_GOAL = 1.0
 ALIGN_SIZE = 100_000
 ALIGN_MEMORY = 100
@@ -416,6 +418,24 @@ def replay(options: argparse.Namespace) -> None:
             )
 
 
+def listed(options: argparse.Namespace) -> None:
+    """What it costs to list many sessions, beside a walk with a stat each, and to show a page."""
+    program = str(Path(__file__).with_name("listing.py"))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / ".claude" / "projects"
+        homes.make_small(folder, LIST_SESSIONS)
+        command = (sys.executable, program, str(folder))
+        runs = [json.loads(subprocess.check_output(command)) for _ in range(options.runs)]
+    assert all(run["count"] == LIST_SESSIONS for run in runs)
+    cost, memory, page = (median(run[what] for run in runs) for what in ("list", "memory", "page"))
+    ratio = median(run["list"] / run["walk"] for run in runs)
+    print(
+        f"\nlist, {LIST_SESSIONS:,} sessions: {cost:.2f} s CPU, {ratio:.1f} times a walk with"
+        f" stat, {memory:.0f} MB; a page {page * 1e3:.0f} ms; {missed(cost, LIST_GOAL)} s,"
+        f" {missed(ratio, LIST_RATIO)} times, {missed(memory, LIST_MEMORY)} MB"
+    )
+
+
 TABLES = {
     "start": start,
     "validate": validate,
@@ -428,6 +448,7 @@ TABLES = {
     "prune": prune,
     "browse": browse,
     "replay": replay,
+    "list": listed,
 }
 
 

@@ -27,6 +27,18 @@ def make(folder: Path, count: int) -> None:
         os.utime(file, (ended, ended))
 
 
+def make_small(projects: Path, count: int) -> None:
+    """Write so many sessions of two records into Claude Code's folder of projects."""
+    folders = [projects / f"-srv-p{number}" for number in range(_PROJECTS)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    for number in range(count):
+        name = str(uuid.UUID(int=(number << 64) + 5))
+        _, rows = _claude(name, "p", _BEGAN)
+        lines = "".join(json.dumps(row) + "\n" for row in rows[:2])
+        (folders[number % _PROJECTS] / f"{name}.jsonl").write_text(lines)
+
+
 def _claude(name: str, project: str, began: datetime) -> tuple[str, list[object]]:
     rows: list[object] = []
     parent = None
