@@ -145,6 +145,7 @@ TYPED = "<command-name>/lamp</command-name>\n<command-args>north</command-args>"
         ([prompt(1, None, TYPED), prompt(2, 1, "trim it")], "trim it"),
         ([prompt(1, None, TYPED)], "/lamp north"),
         ([prompt(1, None, "meta", isMeta=True), prompt(2, 1, "trim it")], "trim it"),
+        ([prompt(1, None, isVisibleInTranscriptOnly=True), prompt(2, 1, "trim it")], "trim it"),
         ([prompt(1, None, [{"type": "text", "text": "two\n lines"}])], "two lines"),
         ([prompt(1, None, "a\x1b]0;x\x07\u202eb")], "a␛]0;x␇<U+202E>b"),
         ([prompt(1, None, "火" * 300)], "火" * 99 + "…"),
@@ -185,6 +186,21 @@ def test_what_a_session_ends_with(seen, records, ends, state):
     """The last thing that was said or done in it, and whether somebody waits for it."""
     told = seen(jsonl(*records))
     assert (told.ends, told.state) == (ends, state)
+
+
+def test_times_and_models_of_a_session_that_went_on(seen):
+    """The last time is the latest, wherever it stands; the model is the one used last."""
+    rows = [prompt(1, None), answer(3, 1), answer(2, 3)]
+    rows[2]["message"]["model"] = "claude-newer"
+    told = seen(jsonl(*rows))
+    assert told.last == datetime(2026, 3, 1, 6, 0, 3, tzinfo=UTC)
+    assert told.model == "claude-newer"
+
+
+def test_a_call_that_the_provider_runs_waits_for_nobody(seen):
+    """It has its result in the same answer, or none at all."""
+    search = use("srvtoolu_a") | {"type": "server_tool_use"}
+    assert seen(jsonl(prompt(1, None), answer(2, 1, search))).ends == "answer"
 
 
 def test_what_other_formats_end_with(seen):
@@ -277,6 +293,7 @@ def test_a_last_record_of_any_length(seen, size):
     data = jsonl(*talk(800), answer(801, 800, {"type": "text", "text": "x" * size}))
     assert not seen(data).torn
     assert not seen(data[:-1]).torn
+    assert size > 1_000_000 or seen(data).records == 801
     told = seen(data[:-20])
     assert (told.torn, told.state) == (True, "damaged")
 

@@ -134,6 +134,7 @@ def test_nothing_comes_twice(home):
     expected = set(agents(home)) | {"history.jsonl"}
     session = home / ".claude" / "projects" / "-srv-beacon" / CLAUDE
     assert set(found(session, home / ".claude", home, session, session.parent)) == expected
+    assert set(found(home, session)) == expected
 
 
 def test_no_file_is_opened(home, monkeypatch):
@@ -155,7 +156,7 @@ def test_what_is_no_file_is_told(home):
     (folder / "linked.jsonl").symlink_to(CLAUDE)
     (folder / "lost.jsonl").symlink_to("nowhere")
     (folder / "away.jsonl").symlink_to(home)
-    (folder / "away").symlink_to(home)
+    (folder.parent / "away").symlink_to(home)
     os.mkfifo(folder / "pipe.jsonl")
     with socket.socket(socket.AF_UNIX) as one:
         one.bind(str(folder / "s.jsonl"))

@@ -130,13 +130,14 @@ class _Walk:
                 continue
             folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
             files = [entry for entry in entries if entry.name.endswith(SUFFIXES)]
-            if files:
-                home = home or self._homes.of(Path(folder, files[0].name))
-                yield from self._items(files, folder, absolute, _place(folder, home))
+            links = [entry for entry in entries if entry.is_symlink() and entry.is_dir()]
+            if files or links:
+                home = home or self._homes.of(Path(folder, (files or links)[0].name))
+                place = _place(folder, home)
+                yield from self._items(files, folder, absolute, place)
+                if home:
+                    yield from (Item(folder, one.name, *place, trouble=_LINK) for one in links)
             todo += [(entry.path, home) for entry in folders]
-            if home:
-                links = (entry for entry in entries if entry.is_symlink() and entry.is_dir())
-                yield from (Item(folder, link.name, trouble=_LINK) for link in links)
 
     def _items(
         self, files: Iterable[os.DirEntry[str]], folder: str, absolute: str, place: _Place
