@@ -21,8 +21,9 @@ from sesstool.api import redaction, state_folder
 from sesstool.audit import log
 from sesstool.cli import main
 from sesstool.errors import NotASessionError, ResidueError
-from sesstool.export import WRITERS, folder, html, writer
+from sesstool.export import WRITERS, folder, html, markdown, writer
 from sesstool.export.sections import Choice, Reading
+from sesstool.model.passages import Passage
 from sesstool.text import safe
 from tests.conftest import (
     Memory,
@@ -284,6 +285,12 @@ def test_hostile_text_is_text_in_markdown(text):
     assert controls(document) == set()
 
 
+def test_a_role_that_nobody_knows_is_no_markup():
+    """Those that everybody knows are words."""
+    titles = [markdown._title(Passage("message", name, "")) for name in ("user", "*x*")]
+    assert titles == ["User", "`*x*`"]
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_json_holds_the_text_as_it_is(text):
     """In ASCII, with every control character as an escape."""
@@ -436,11 +443,11 @@ def test_any_text_is_only_text(texts):
     assert {tag for tag, _ in shown.elements} <= OURS
     if one.strip("\n"):
         assert texts_of(shown)[0] == visible(one).strip("\n")
-    markdown = exported("md", data)
-    for text in (shown.text, markdown, exported("json", data)):
+    document = exported("md", data)
+    for text in (shown.text, document, exported("json", data)):
         assert controls(text) == set()
         text.encode()
-    kinds = {token.type for token in tokens(markdown)}
+    kinds = {token.type for token in tokens(document)}
     assert kinds.isdisjoint({"html_block", "html_inline", "image", "link_open", "code_block"})
 
 

@@ -37,6 +37,9 @@ _COMMANDS = (
     ("repair", "--unanswered", "drop"),
     ("resume",),
     ("show", "--thinking"),
+    ("export", "--expand", "--notes"),
+    ("export", "--to", "md", "--branch", "live"),
+    ("export", "--to", "json"),
 )
 
 

@@ -160,6 +160,14 @@ def test_turns_that_were_rolled_back_say_so(show):
     assert "Rolled back: 1\n" in text
 
 
+def test_a_turn_is_rolled_back_behind_others_that_were(show):
+    """The turn that goes last began before those."""
+    back = event("thread_rolled_back", num_turns=1)
+    talk = [says("user", "one"), says("user", "two"), back, says("user", "three"), back, back]
+    text = show(jsonl(meta(), *talk, says("user", "four")))
+    assert [", rolled back" in line for line in heads(text)] == [True] * 5 + [False] * 2
+
+
 def test_what_a_checkpoint_keeps_by_its_index_is_resumed(show):
     """Records before the message of that index are not, those behind it are."""
     said_ = [told("message", role="user", content=f"m{n}") for n in range(3)]

@@ -22,7 +22,7 @@ def facts(reading: Reading, choice: Choice) -> list[tuple[str, str]]:
 
 def _facts(reading: Reading, choice: Choice) -> Iterator[tuple[str, str]]:
     session, source = reading.session, reading.session.source
-    yield "SHA-256", reading.sha256() + (" (of its decompressed bytes)" if source.codec else "")
+    yield "SHA-256", reading.sha256 + (" (of its decompressed bytes)" if source.codec else "")
     yield "Size", f"{count(source.size, 'byte')}, {count(session.records, 'record')}"
     yield "Agent", f"{session.format.title} {session.version}".rstrip()
     if session.model:

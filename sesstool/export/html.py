@@ -141,7 +141,9 @@ def _read(name: str) -> str:
 
 def _finalize(value: Any) -> Any:
     """All that comes into the page from outside is made safe to show; newlines and tabs stay."""
-    return re.sub(r"[^\n\t]+", lambda found: safe(found[0]), value) if type(value) is str else value
+    if type(value) is not str or (value.isascii() and value.isprintable()):
+        return value
+    return re.sub(r"[^\n\t]+", lambda found: safe(found[0]), value)
 
 
 def clock(time: str) -> str:

@@ -36,7 +36,7 @@ def _session(reading: Reading) -> dict[str, Any]:
     session, origin = reading.session, reading.origin
     return {
         "file": reading.name,
-        "sha256": reading.sha256(),
+        "sha256": reading.sha256,
         "bytes": session.source.size,
         "records": session.records,
         "fragments": reading.fragments,

@@ -11,6 +11,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from sesstool.errors import UsageError
@@ -145,6 +146,7 @@ class Reading:
         """How many turns there are."""
         return len(self._prompts[0])
 
+    @cached_property
     def sha256(self) -> str:
         """The SHA-256 of the session's bytes, decompressed and decrypted."""
         found = hashlib.sha256()

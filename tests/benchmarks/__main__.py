@@ -39,6 +39,7 @@ DIFF_GOAL, DIFF_MEMORY = 4, 300
 REDACT_MEMORY = 150
 AGE_GOAL, AGE_MEMORY = 1.0, 60
 PRUNE_GOAL, PRUNE_MEMORY = 10, 150
+EXPORT_GOAL, EXPORT_MEMORY = 15, 120
 PRUNE_SESSIONS = 10_000
 BROWSE_SIZE = 1000
 BROWSE_GOALS = {"first": 0.5, "end": 0.05, "middle": 0.05, "page": 0.02, "busy": 0.05}
@@ -436,6 +437,28 @@ def listed(options: argparse.Namespace) -> None:
     )
 
 
+def export(options: argparse.Namespace) -> None:
+    """What it costs to show a session and to export it, beside json.loads of each of its lines."""
+    print(f"\nexport beside json.loads of each line: CPU seconds, {options.runs} pairs")
+    print(f"{'what':24}{'MB':>6}{'sesstool':>10}{'reference':>11}{'ratio':>8}{'peak MB':>9}")
+    commands: dict[str, Command] = {"show": (*_SESSTOOL, "show", "--isolated")}
+    for name in ("html", "md", "json"):
+        commands[name] = (*_SESSTOOL, "export", "--isolated", "--to", name)
+    for size in options.size:
+        with session("claude-code", size) as path:
+            for name, command in commands.items():
+                ours, theirs, ratio = beside(
+                    options.runs,
+                    partial(measure, (*command, str(path))),
+                    partial(measure, (sys.executable, "-c", _LOADS, str(path))),
+                )
+                print(
+                    f"{name:24}{size:6}{ours.cpu:10.2f}{theirs.cpu:11.2f}{ratio:8.2f}"
+                    f"{ours.memory:9.0f}  {missed(ratio, EXPORT_GOAL)};"
+                    f" {missed(ours.memory, EXPORT_MEMORY)} MB"
+                )
+
+
 TABLES = {
     "start": start,
     "validate": validate,
@@ -449,6 +472,7 @@ TABLES = {
     "browse": browse,
     "replay": replay,
     "list": listed,
+    "export": export,
 }
 
 
