@@ -103,7 +103,7 @@ def kept(text):
 
 def visible(text):
     """A text as it is to be shown: newlines and tabs stay."""
-    text = kept(text)
+    text = kept(text).replace("\r\n", "\n")
     return re.sub(r"[^\n\t]+", lambda found: safe(found[0]), text)
 
 
@@ -413,6 +413,25 @@ def test_where_a_session_comes_from_is_said():
 def test_times_are_shown_to_the_second(recorded, shown):
     """With their zone; what is no time is shown as it is."""
     assert html.clock(recorded) == shown
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_turn_whose_prompt_is_not_shown_has_its_title(name):
+    """What a resume still reaches of it stands below it; the list of prompts has it not."""
+    data = jsonl(prompt(1, None, "old"), answer(2, 1), boundary(3, 2), prompt(4, 3, "new"))
+    text = exported(name, data, branch="live")
+    assert "it burns" not in text
+    assert "new" in text
+    if name == "html":
+        assert "1. <a" in text
+        assert len(Page(text).of("li")) == 1
+
+
+def test_line_ends_of_windows_are_line_ends():
+    """In a page and in Markdown; a carriage return elsewhere is shown."""
+    data = jsonl(prompt(1, None, "one\r\ntwo\rthree"))
+    assert texts_of(page(data)) == ["one\ntwo␍three"]
+    assert "\none\ntwo␍three\n" in exported("md", data)
 
 
 def test_what_is_left_out_is_said():

@@ -162,10 +162,9 @@ def _turns(
     records = _records(sections, choice)
     for turn, inside in groupby(records, key=lambda record: record["section"].turn):
         head = next(inside)
-        (prompt,) = reading.prompts(Choice(), turn, turn) if turn else (None,)
         yield {
             "number": turn,
-            "title": prompt.title if prompt else "Before the first prompt",
+            "title": reading.title(turn) if turn else "Before the first prompt",
             "id": head["id"],
             "records": chain([head], inside),  # noqa: B031 - what is behind the head
         }
@@ -199,7 +198,7 @@ def _passage(said: Passage, choice: Choice) -> dict[str, Any]:
 
 def _blocks(said: Passage, *, expand: bool) -> Iterator[Block]:
     """A text, with what is too long in it folded; thinking and output of tools as a whole."""
-    text = said.text.strip("\n")
+    text = said.text.replace("\r\n", "\n").strip("\n")
     if said.kind == "thinking":
         words = len(text.split(None, 10_000))
         yield Block(count(words, "word") if words < 10_000 else _size(text), expand, text)

@@ -36,8 +36,7 @@ def document(reading: Reading, choice: Choice = Choice()) -> Iterator[str]:
 def _heading(reading: Reading, turn: int) -> str:
     if not turn:
         return "\n## Before the first prompt\n"
-    (prompt,) = reading.prompts(Choice(), turn, turn)
-    return f"\n## {turn}. {_code(prompt.title or '(no text)')}\n"
+    return f"\n## {turn}. {_code(reading.title(turn) or '(no text)')}\n"
 
 
 def _section(section: Section) -> Iterator[str]:
@@ -52,7 +51,7 @@ def _section(section: Section) -> Iterator[str]:
         yield f"{counted(section.size, 'byte')} that are no record, and are not shown.\n"
     for said in section.said or ():
         yield f"\n### {_title(said)}\n\n{', '.join(where)}\n"
-        text = said.text.strip("\n")
+        text = said.text.replace("\r\n", "\n").strip("\n")
         if text:
             yield from _fenced(text)
     for mark in section.after:

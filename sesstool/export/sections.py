@@ -157,10 +157,20 @@ class Reading:
     def prompts(self, choice: Choice, first: int = 1, last: int = END) -> Iterator[Prompt]:
         """The prompts that are shown, of the turns from `first` to `last`."""
         for turn in range(first, min(last, self.turns) + 1):
-            line, start, end = (column[turn - 1] for column in self._prompts)
+            line, start = self._prompts[0][turn - 1], self._prompts[1][turn - 1]
             if choice.first <= line <= choice.last and self._is_shown(start):
-                record = Record(line, start, end, b"", self._value(start, end))
-                yield Prompt(turn, line, self._title(record))
+                yield Prompt(turn, line, self.title(turn))
+
+    def title(self, turn: int) -> str:
+        """The first line of the prompt that opens a turn, elided, whether it is shown or not."""
+        line, start, end = (column[turn - 1] for column in self._prompts)
+        meaning = self.session.format.meaning(self.session.value(Place(line, start, end)))
+        for event in meaning.events:
+            if isinstance(event, Message) and event.prompt:
+                lines = flat(event.content, named)[:_HEAD].split("\n")
+                said = next((line for line in lines if line.strip()), "")
+                return elide(safe(said.strip()), _TITLE)
+        return ""
 
     def sections(self, choice: Choice = Choice()) -> Iterator[Section]:
         """The records and fragments in file order, but for those that the choice leaves out."""
@@ -243,18 +253,6 @@ class Reading:
         if self._main is None:
             self._main = meaning.scope
         return meaning.scope == self._main
-
-    def _value(self, start: int, end: int) -> dict[str, object]:
-        return self.session.value(Place(0, start, end))
-
-    def _title(self, record: Record) -> str:
-        meaning = self.session.format.meaning(record.value or {})
-        for event in meaning.events:
-            if isinstance(event, Message) and event.prompt:
-                lines = flat(event.content, named)[:_HEAD].split("\n")
-                said = next((line for line in lines if line.strip()), "")
-                return elide(safe(said.strip()), _TITLE)
-        return ""
 
     def _is_shown(self, start: int) -> bool:
         """Whether a record is of the branch that is shown."""
