@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sesstool.tui.frame import Frame
 
 SCREENS = {
+    "library": "sesstool.tui.library:screen",
     "conversation": "sesstool.tui.conversation:screen",
 }
 """Name → the function that makes the screen of some paths."""
@@ -69,9 +70,15 @@ def command(
     options = app_options(
         shared, theme, identities, passphrase_fd, writes=allow_write, ascii=in_ascii
     )
-    found = list(api.find(paths))
-    name = screen or ("conversation" if len(found) == 1 else "library")
+    name = screen or ("conversation" if _is_one(paths) else "library")
+    found = paths if name == "library" else list(api.find(paths))
     return run(made(name, found, options), options, mouse=not no_mouse)
+
+
+def _is_one(paths: tuple[str, ...]) -> bool:
+    """Whether what is named is one session, and no folder."""
+    # Not Path.is_dir: of a folder that cannot be searched it raises OSError.
+    return len(paths) == 1 and not os.path.isdir(paths[0])  # noqa: PTH112 - Path may raise
 
 
 def refuse_without_terminal() -> None:
