@@ -149,13 +149,16 @@ def families(rows: Iterable[Row]) -> Family:
 
 def _nearest(item: Item, owners: Iterable[Item]) -> Item | None:
     """The session, of those of one id, that lies nearest: homes may have copies."""
+    others = [one for one in owners if one is not item]
+    if len(others) < 2:
+        return others[0] if others else None
     here = item.path.parts
 
     def nearness(one: Item) -> int:
         pairs = zip(here, one.path.parts, strict=False)
         return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
-    return max((one for one in owners if one is not item), key=nearness, default=None)
+    return max(others, key=nearness)
 
 
 class Groups(NamedTuple):

@@ -39,6 +39,7 @@ _TELL = 0.25
 _ROOMY = 80
 # So many of the newest sessions are looked at though nobody scrolls to them.
 _MOST = 2000
+_MANY = 20_000
 _STYLES = {
     "ok": "good",
     "in use": "strong",
@@ -97,6 +98,7 @@ class Library(Frame):
         self._listing = True
         self._wanted: tuple[Item, ...] = ()
         self._touched = False
+        self._asked = self._arranging = False
 
     # Frame
 
@@ -147,7 +149,8 @@ class Library(Frame):
         try:
             for item in sessions(self._names):
                 found.append(item)
-                if time.monotonic() - told > _TELL:
+                # Told a few times only: to arrange them takes as long as to find them.
+                if time.monotonic() - told > _TELL and len(found) > 2 * len(self._items):
                     told = time.monotonic()
                     if get_current_worker().is_cancelled:
                         return
@@ -161,21 +164,34 @@ class Library(Frame):
         self._listing = not done
         self._arrange()
 
+    def _arrange(self) -> None:
+        """Make the list anew, once more where that is asked for while it is made."""
+        self._asked = True
+        if not self._arranging:
+            self._arranging = True
+            self._arrange_all()
+
     def _row(self, item: Item) -> Row:
         return item, self.glances.known(item)
 
-    @work(thread=True, exclusive=True, group="arrange")
-    def _arrange(self) -> None:
-        """Make the list anew: what is meant, in its order; and the groups, with their counts."""
-        worker = get_current_worker()
-        rows = [self._row(item) for item in self._items]
-        family = arrange.families(rows)
-        shown = rows if self._parts else [*family.sessions, *family.loose]
-        meant = [row for row in shown if self._group.fits(row) and self._query.fits(row)]
-        listed = [item for item, _ in arrange.ordered(meant, self._order)]
-        seen = arrange.grouped(family.sessions)
-        if not worker.is_cancelled:
+    @work(thread=True, group="arrange")
+    def _arrange_all(self) -> None:
+        """What is meant, in its order; and the groups, with their counts."""
+        while self._asked and not get_current_worker().is_cancelled:
+            self._asked = False
+            rows = [self._row(item) for item in self._items]
+            family = arrange.families(rows)
+            shown = rows if self._parts else [*family.sessions, *family.loose]
+            meant = [row for row in shown if self._group.fits(row) and self._query.fits(row)]
+            listed = [item for item, _ in arrange.ordered(meant, self._order)]
+            seen = arrange.grouped(family.sessions)
             self.app.call_from_thread(self._arranged, listed, seen)
+        self.app.call_from_thread(self._rested)
+
+    def _rested(self) -> None:
+        self._arranging = False
+        if self._asked:
+            self._arrange()
 
     def _arranged(self, listed: list[Item], seen: Groups) -> None:
         cursor = self._current() if self._touched else None
@@ -219,8 +235,8 @@ class Library(Frame):
                 return
             self.glances.page(items[start : start + _NEAR])
             self.app.call_from_thread(self._glanced)
-        if len(items) <= _NEAR:
-            return
+        if len(items) <= _NEAR and len(self._items) > _MANY:
+            return  # to count takes longer than it tells
         seen = arrange.grouped(arrange.families(map(self._row, self._items)).sessions)
         self.app.call_from_thread(self._grouped, seen)
 
