@@ -15,7 +15,7 @@ from sesstool.cli import main
 from sesstool.diff.compare import Change
 from sesstool.diff.words import Piece
 from sesstool.report import diff_html
-from sesstool.report.difference import Row, outline, rows
+from sesstool.report.difference import Row, Rows, outline
 
 EVIL = (
     "</script><img src=x onerror=alert(1)><style>*{display:none}</style></div></details>"
@@ -271,7 +271,7 @@ def test_the_outline_is_that_of_the_rows(pair):
     names = pair([LEFT[0], *block, *rest], [RIGHT[0], *rest, *block, said("user", "Thanks.")])
     with diffing.diff(*names) as found:
         assert min(found.counts[kind] for kind in ("changed", "moved", "right")) > 0
-        told = [row for row in rows(found) if isinstance(row, Row) and row.number]
+        told = [row for row in Rows(found) if isinstance(row, Row) and row.number]
         assert [row.number for row in told] == list(range(1, len(told) + 1))
         for row, (sign, *units) in zip(told, outline(found), strict=True):
             assert row.sign == sign

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sesstool.api import diffing
-from sesstool.report.difference import rows
+from sesstool.report.difference import Rows
 from tests.conftest import (
     answer,
     call_of,
@@ -298,7 +298,7 @@ def test_the_pieces_of_a_change_say_both_texts(write, drawn):
             for c in done.changes
             if c.kind == "changed" and done.left.kind(c.left) != "call"
         }
-        for row in rows(done):
+        for row in Rows(done):
             lines = getattr(row, "left", None) and row.right and (row.left.line, row.right.line)
             if lines in units:
                 one, other = units[lines]

@@ -300,6 +300,13 @@ def apply(
     ]
 
 
+def note_copy(target: Path, *sources: Path | str) -> None:
+    """Have the log tell of a new file that holds the text of sessions: encrypt names it."""
+    for source in sources:
+        if str(source) != "-":
+            log.note_copy(state_folder(), target, Path(source))
+
+
 def settle(
     path: Path | str, *, ignore_live: bool = False, state: Path | None = None
 ) -> list[Entry]:

@@ -16,10 +16,10 @@ from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import destination, lean_heap, noted, single
 from sesstool.encryption.keyring import Keys
 from sesstool.errors import UsageError, WriteError
-from sesstool.records.write import create
 from sesstool.report import diff_text
 from sesstool.report.base import count
-from sesstool.report.difference import rows
+from sesstool.report.diff_lines import SIDE_BY_SIDE
+from sesstool.report.difference import Rows
 from sesstool.text import safe
 
 # Around a difference so many equal units are shown.
@@ -139,7 +139,7 @@ def command(
         if html is not None:
             from sesstool.report import diff_html  # noqa: PLC0415 - few runs need it
 
-            create(html, (part.encode() for part in diff_html.page(found, context)))
+            diff_html.save(html, found, context)
         for target in (shared.output, html):
             noted(target, *(side.path for side in sides))
         if shared.output_format == "text":
@@ -211,10 +211,10 @@ def _text(
         yield from diff_text.stat(found)
     elif found.differs:
         yield ""
-        wide = columns >= diff_text.SIDE_BY_SIDE
+        wide = columns >= SIDE_BY_SIDE
         beside = view == "side-by-side" or (view is None and wide)
         show = diff_text.side_by_side if beside else diff_text.unified
-        yield from show(rows(found, context, 1 << 30 if whole else _MOST), style)
+        yield from show(Rows(found, context, 1 << 30 if whole else _MOST), style)
     if effects:
         yield from diff_text.world_lines(diffing.world(found))
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sesstool import api
-from sesstool.audit import log
 from sesstool.cli.common import Common, err, out_stream
 from sesstool.cli.main import close_stdout
 from sesstool.errors import SesstoolError, UsageError, WriteError
@@ -191,9 +190,7 @@ def converted(shared: Common, path: Path | str) -> bool:
 def noted(target: Path | None, *sources: Path | str) -> None:
     """Have the log tell of a new file that holds the text of sessions: encrypt names it."""
     if target is not None and str(target) != "-":
-        for source in sources:
-            if str(source) != "-":
-                log.note_copy(api.state_folder(), target, Path(source))
+        api.note_copy(target, *sources)
 
 
 def kept_sealed(source: Path | str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -94,6 +94,13 @@ def compare(
     if base is not None:
         based = (_in_base(base, left), _in_base(base, right))
     return Comparison(left, right, shown, *related(left, right, runs), told, based, said)
+
+
+def retold(comparison: Comparison, told: frozenset[str]) -> Comparison:
+    """The same comparison, where other facts of the envelopes are a difference."""
+    left, right, said = comparison.left, comparison.right, comparison.said
+    shown = tuple(_told(left, right, said, told)) if told else said
+    return replace(comparison, changes=shown, told=told)
 
 
 def envelope(side: Side, number: int) -> dict[str, str]:

@@ -145,6 +145,10 @@ class Side:
         """The line of the record that a unit stands in."""
         return self._line[number]
 
+    def span(self, number: int) -> tuple[int, int]:
+        """The bytes of the record that a unit stands in, by offsets in its file."""
+        return self._start[number], self._end[number]
+
     @cached_property
     def answers(self) -> array[int]:
         """For each unit the number of the call whose result it is, -1 where it is of none."""
@@ -164,7 +168,7 @@ class Side:
 
     def parent(self) -> Path | None:
         """The file of the session that this one says it comes from, if it is near."""
-        return _parent(self._session, self.origin, (), self._keys) if self.origin else None
+        return parent_of(self._session, self.origin, (), self._keys) if self.origin else None
 
     def file(self, number: int) -> str:
         """The file that a unit stands in."""
@@ -187,18 +191,18 @@ class Side:
                 hint=f"sesstool repair --unsafe --write {quoted(source.name)} makes it UTF-8 first",
             )
         session = open_session(source)
-        origin = _origin(session)
+        origin = origin_of(session)
         self.origin = origin
         chain: list[tuple[FileSource, Origin | None]] = [(source, None)]
         while origin is not None and origin.mode == "reference":
-            parent = _parent(session, origin, known, self._keys)
+            parent = parent_of(session, origin, known, self._keys)
             if parent is None or len(chain) == _MOST_FILES:
                 self.missing = f"session {origin.session}, which it goes on from, is not found"
                 break
             source = self._open(parent)
             chain.append((source, origin))
             session = open_session(source)
-            origin = _origin(session)
+            origin = origin_of(session)
         self._forms: list[Format] = []
         for one, cut in reversed(chain):
             session = open_session(one)
@@ -349,14 +353,14 @@ class _Shared:
         return record.end <= self.cut.end
 
 
-def _origin(session: Session) -> Origin | None:
+def origin_of(session: Session) -> Origin | None:
     """Where a session says that it comes from: its head tells, or the last copied record."""
     head = (record.value for record in islice(records(session.source), _HEAD))
     told = (session.format.origin(value) for value in head if value is not None)
     return next(filter(None, told), None)
 
 
-def _parent(
+def parent_of(
     session: Session, origin: Origin, known: Sequence[Path], keys: Keys | None
 ) -> Path | None:
     """The file of the session that another refers to: one that is known, or one near it."""

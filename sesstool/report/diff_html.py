@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib import resources
 from itertools import chain, groupby, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sesstool import __version__
@@ -15,18 +16,19 @@ from sesstool.diff.sides import Side
 from sesstool.diff.words import Piece
 from sesstool.diff.world import Done, world
 from sesstool.model.passages import title
+from sesstool.records.write import create
 from sesstool.report.base import count
 from sesstool.report.difference import (
     Cell,
     Fold,
     Fork,
     Row,
+    Rows,
     Shown,
     Sign,
     behind_fork,
     not_compared,
     outline,
-    rows,
     tally,
     without_blobs,
 )
@@ -101,10 +103,15 @@ def page(comparison: Comparison, context: int = 2) -> Iterator[str]:
         world=_world(comparison),
         listed=islice(_listed(comparison), _LISTED),
         more=max(total - _LISTED, 0),
-        rows=map(_row, rows(comparison, context)),
+        rows=map(_row, Rows(comparison, context)),
         heading=_heading,
         place=_place,
     )
+
+
+def save(target: Path, comparison: Comparison, context: int = 2) -> None:
+    """Write the page to a new file. Raises WriteError, also where it exists."""
+    create(target, (part.encode() for part in page(comparison, context)))
 
 
 def _side(sign: Sign, name: str, side: Side) -> dict[str, Any]:

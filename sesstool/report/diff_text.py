@@ -8,33 +8,17 @@ from pathlib import Path
 
 from sesstool.diff.compare import Comparison
 from sesstool.diff.sides import Side
-from sesstool.diff.words import Piece
 from sesstool.diff.world import Done, World
+from sesstool.report import diff_lines
 from sesstool.report.base import count
-from sesstool.report.difference import (
-    Cell,
-    Fold,
-    Fork,
-    More,
-    Part,
-    Row,
-    Shown,
-    Sign,
-    behind_fork,
-    not_compared,
-    tally,
-    without_blobs,
-)
-from sesstool.text import elide, safe, width
+from sesstool.report.diff_lines import Line
+from sesstool.report.difference import Shown, behind_fork, not_compared, tally
+from sesstool.text import safe
 
-# Where a side by side view has less room, it is no help.
-SIDE_BY_SIDE = 100
 # Of what a unit says so many lines are shown, unless all is asked for.
 _LINES = 12
 # A terminal with fewer cells is written to as if it had so many.
 _LEAST = 20
-_MIDDLE: dict[Sign, str] = {"=": "=", "-": "<", "+": ">", "~": "~", "<": "<", ">": ">"}
-_MARKS = {"-": ("[", "]"), "+": ("{", "}"), "=": ("", "")}
 _COLORS = {"-": "\x1b[31m", "+": "\x1b[32m", "~": "\x1b[33m", "<": "\x1b[36m", ">": "\x1b[36m"}
 _RESET = "\x1b[0m"
 
@@ -48,10 +32,13 @@ class Style:
         self.lines = 1 << 30 if whole else _LINES
         self._color = color
 
-    def paint(self, sign: str, line: str) -> str:
-        """A line in the colour of its sign."""
+    def paint(self, line: Line) -> str:
+        """A line, its pieces in the colours of their signs."""
+        return "".join(self._painted(*tint) for tint in line)
+
+    def _painted(self, text: str, sign: str) -> str:
         color = _COLORS.get(sign) if self._color else None
-        return f"{color}{line}{_RESET}" if color else line
+        return f"{color}{text}{_RESET}" if color and text else text
 
 
 def head(comparison: Comparison) -> Iterator[str]:
@@ -82,136 +69,14 @@ def _at(side: Side, number: int) -> str:
 def unified(rows: Iterable[Shown], style: Style) -> Iterator[str]:
     """One column: what is on the left only, then what is on the right only."""
     for row in rows:
-        if isinstance(row, Fork):
-            yield "  ↳ fork point"
-        elif isinstance(row, Fold):
-            yield f"  ⋯ {count(row.size, 'equal unit')} ⋯"
-        elif isinstance(row, More):
-            yield style.paint(row.sign, f"{row.sign} ⋯ {_more(row)} ⋯")
-        else:
-            for line in _unified(row, style):
-                yield style.paint(line[:1], line)
-        if not isinstance(row, Row) or row.sign != "=":
-            yield ""
-
-
-def _more(row: More) -> str:
-    return f"{count(row.size, 'more unit')}: --whole shows all"
-
-
-def _unified(row: Row, style: Style) -> Iterator[str]:
-    cell = row.left or row.right
-    assert cell is not None
-    line = f"{row.left.line}|{row.right.line}" if row.left and row.right else str(cell.line)
-    sign = " " if row.sign == "=" else row.sign
-    yield f"{sign} {line} {_title(cell)}"
-    room = style.columns - 6
-    for side, one in (("-", row.left), ("+", row.right)):
-        if one is None or (row.sign == "=" and side == "+"):
-            continue
-        mark = side if row.sign == "~" else sign
-        for text in _body(one, side if row.sign == "~" else "", room, style.lines):
-            yield f"{mark}     {text}"
+        yield from map(style.paint, diff_lines.unified(row, style.columns, style.lines))
 
 
 def side_by_side(rows: Iterable[Shown], style: Style) -> Iterator[str]:
     """Two columns, with a sign between."""
-    room = (style.columns - 3) // 2
     for row in rows:
-        if isinstance(row, Fork):
-            yield f"{'':{room}} ↳ fork point"
-            continue
-        if isinstance(row, Fold):
-            text = f"   ⋯ {count(row.size, 'equal unit')} ⋯"
-            yield f"{text:{room}} = {text}"
-            continue
-        if isinstance(row, More):
-            text = f"{row.sign} ⋯ {_more(row)} ⋯"
-            ours, theirs = (text, "") if row.sign in "-<" else ("", text)
-            beside = f"{ours:{room}} {_MIDDLE[row.sign]} {theirs}"
-            yield style.paint(row.sign, beside.rstrip())
-            continue
-        left = _column(row.left, "-", row.sign, room, style)
-        right = _column(row.right, "+", row.sign, room, style)
-        for n in range(max(len(left), len(right))):
-            ours = left[n] if n < len(left) else ""
-            theirs = right[n] if n < len(right) else ""
-            padded = ours + " " * (room - width(ours))
-            line = f"{style.paint(ours[:1], padded)} {_MIDDLE[row.sign]} "
-            yield (line + style.paint(theirs[:1], theirs)).rstrip()
-        if row.sign != "=":
-            yield f"{'':{room}} │"
-
-
-def _column(cell: Cell | None, side: str, sign: Sign, room: int, style: Style) -> list[str]:
-    if cell is None:
-        return []
-    mark = " " if sign == "=" else sign
-    lines = [elide(f"{mark} {cell.line} {_title(cell)}", room)]
-    body = _body(cell, side if sign == "~" else "", room - 6, style.lines)
-    return lines + [f"{mark}     {text}" for text in body]
-
-
-def _title(cell: Cell) -> str:
-    note = f"  ({cell.note})" if cell.note else ""
-    return safe(cell.title + note)
-
-
-def _body(cell: Cell, side: str, room: int, most: int) -> Iterator[str]:
-    """What a unit says on one side, in lines that fit; `side` is "" where both say the same."""
-    lines = [line for part in cell.parts for line in _part(part, side, room)]
-    # A line more costs no more room than the word of it.
-    if len(lines) <= most + 1:
-        yield from lines
-        return
-    yield from lines[:most]
-    yield f"… {count(len(lines) - most, 'more line')}"
-
-
-def _part(part: Part, side: str, room: int) -> Iterator[str]:
-    """The lines of a part, its name before them; what changed is in brackets."""
-    text = "".join(_marked(piece, side) for piece in part.pieces if piece.sign in ("=", side))
-    name = f"{safe(part.name)}: " if part.name else ""
-    text = without_blobs(text)
-    lines = text.split("\n")
-    if lines[-1] == "" and len(lines) > 1:
-        lines.pop()
-    for n, line in enumerate(lines):
-        yield from _wrapped((name if n == 0 else "") + safe(line), room)
-
-
-def _marked(piece: Piece, side: str) -> str:
-    before, behind = _MARKS[piece.sign] if side else ("", "")
-    body = piece.text.rstrip("\n")
-    return f"{before}{body}{behind}{piece.text[len(body) :]}" if body else piece.text
-
-
-def _wrapped(line: str, room: int) -> list[str]:
-    """A safe line in lines that fit, by cells."""
-    if width(line) <= room:
-        return [line]
-    if line.isascii():
-        return list(_cut(line, max(room, 1)))
-    lines, held, cells = [], "", 0
-    for char in line:
-        size = width(char)
-        if cells + size > room and held:
-            lines.append(held)
-            held, cells = "", 0
-        held += char
-        cells += size
-    return [*lines, held]
-
-
-def _cut(line: str, room: int) -> Iterator[str]:
-    """A line cut behind spaces where it has any."""
-    start = 0
-    while len(line) - start > room:
-        space = line.rfind(" ", start + 1, start + room + 1)
-        end = space + 1 if space > 0 else start + room
-        yield line[start:end].rstrip(" ") or line[start:end]
-        start = end
-    yield line[start:]
+        for line in diff_lines.beside(row, style.columns, style.lines):
+            yield style.paint(line).rstrip()
 
 
 def stat(comparison: Comparison) -> Iterator[str]:

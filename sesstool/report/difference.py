@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from array import array
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from sesstool.diff.compare import Change, Comparison, told_apart
 from sesstool.diff.fields import MISSING, changed_fields
@@ -81,27 +83,156 @@ class Fork(NamedTuple):
 Shown = Row | Fold | More | Fork
 
 
-def rows(comparison: Comparison, context: int = 2, most: int = 1 << 30) -> Iterator[Shown]:
-    """What is to be shown, in order.
+class Rows(Sequence[Shown]):
+    """What is to be shown, in order; a row is read when it is asked for.
 
-    Of what is equal that is `context` units around differences, of a stretch that is on one side
-    only the first `most`.
+    Of what is equal that is `context` units around differences, all of it in the changes of the
+    numbers in `whole`; of a stretch that is on one side only the first `most`.
     """
-    number = 0
-    changes = comparison.changes
-    for place, change in enumerate(changes):
+
+    def __init__(
+        self,
+        comparison: Comparison,
+        context: int = 2,
+        most: int = 1 << 30,
+        whole: Container[int] = (),
+    ) -> None:
+        """Count the rows; nothing is read."""
+        self.comparison = comparison
+        self._context = context
+        self._most = most
+        self._whole = whole
+        # For each change its first row, and how many differences, and changes that are such, there
+        # are before it; of the latter itself is included.
+        self._firsts, self._numbers, self._ranks = array("q"), array("q"), array("q")
+        total = number = rank = 0
+        fork = behind_fork(comparison)
+        self._fork = -1
+        for place, change in enumerate(comparison.changes):
+            self._firsts.append(total)
+            self._numbers.append(number)
+            rank += change.kind != "equal"
+            self._ranks.append(rank)
+            if change.kind == "equal":
+                head, folded, tail = self._parts(place)
+                total += head + bool(folded) + tail
+            elif change.kind == "changed":
+                total += 1
+                number += 1
+            else:
+                size = max(change.left_end - change.left, change.right_end - change.right)
+                total += min(size, most) + (size > most)
+                number += min(size, most)
+            forked = change.left <= comparison.fork[0] < change.left_end
+            if fork and forked and change.kind != "moved":
+                self._fork = total
+                total += 1
+        self._total = total
+        self.differences = rank
+        """How many changes are differences."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return self._total
+
+    @overload
+    def __getitem__(self, number: int) -> Shown: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Shown]: ...
+
+    def __getitem__(self, number: int | slice) -> Shown | list[Shown]:
+        """Read a row."""
+        if isinstance(number, slice):
+            return [self[n] for n in range(self._total)[number]]
+        if not 0 <= number < self._total:
+            raise IndexError(number)
+        place, nth = self._at(number)
+        comparison, change = self.comparison, self.comparison.changes[place]
+        if number == self._fork:
+            return Fork()
         if change.kind == "equal":
-            before, behind = place > 0, place + 1 < len(changes)
-            yield from _equal(
-                comparison, change, context if before else 0, context if behind else 0
-            )
-        else:
-            for row in _different(comparison, change, most):
-                number += isinstance(row, Row)
-                yield row._replace(number=number) if isinstance(row, Row) else row
-        forked = change.left <= comparison.fork[0] < change.left_end
-        if forked and change.kind != "moved" and behind_fork(comparison):
-            yield Fork()
+            head, folded, _ = self._parts(place)
+            if folded and nth == head:
+                return Fold(folded)
+            at = nth if nth < head else nth - bool(folded) + folded
+            return _equal(comparison, change.left + at, change.right + at)
+        size = max(change.left_end - change.left, change.right_end - change.right)
+        if change.kind != "changed" and nth == self._most:
+            return More(_sign(change), size - self._most)
+        return _different(comparison, change, nth, self._numbers[place] + nth + 1)
+
+    def units(self, number: int) -> tuple[int | None, int | None]:
+        """The units of a row on both sides; None where a side has none."""
+        if number == self._fork:
+            return None, None
+        place, nth = self._at(number)
+        change = self.comparison.changes[place]
+        if change.kind == "equal":
+            head, folded, _ = self._parts(place)
+            if folded and nth == head:
+                return None, None
+            nth += folded - 1 if folded and nth > head else 0
+        elif change.kind != "changed" and nth == self._most:
+            return None, None
+        left = change.left + nth if change.left_end > change.left else None
+        return left, change.right + nth if change.right_end > change.right else None
+
+    def place(self, number: int) -> int:
+        """The number of the change that a row is of."""
+        return self._at(number)[0]
+
+    def first(self, place: int) -> int:
+        """The first row of the change of a number."""
+        return self._firsts[place]
+
+    def rank(self, number: int) -> int:
+        """How many changes that are differences begin at a row or before it."""
+        return self._ranks[self._at(number)[0]]
+
+    def following(self, number: int, step: int) -> int | None:
+        """The row where the next difference begins (`step` 1), or the one before a row (-1)."""
+        place, nth = self._at(number)
+        place += step if step > 0 or nth == 0 else 0
+        while 0 <= place < len(self._firsts):
+            if self.comparison.changes[place].kind != "equal":
+                return self._firsts[place]
+            place += step
+        return None
+
+    def showing(self, left: int | None, right: int | None) -> int:
+        """The row of two units, or the fold that they are in; 0 where there is none."""
+        for place, change in enumerate(self.comparison.changes):
+            ours = left is not None and change.left <= left < change.left_end
+            theirs = right is not None and change.right <= right < change.right_end
+            if not (ours or theirs):
+                continue
+            at = left - change.left if ours and left is not None else (right or 0) - change.right
+            if change.kind != "equal":
+                return self._firsts[place] + min(at, self._most)
+            head, folded, _ = self._parts(place)
+            if at >= head + folded:
+                at -= folded - bool(folded)
+            elif at > head:
+                at = head
+            return self._firsts[place] + at
+        return 0
+
+    def _at(self, number: int) -> tuple[int, int]:
+        """The change that a row is of, and which of its rows it is."""
+        place = bisect_right(self._firsts, number) - 1
+        return place, number - self._firsts[place]
+
+    def _parts(self, place: int) -> tuple[int, int, int]:
+        """Of an equal stretch how many units are shown first, folded, and shown last."""
+        changes = self.comparison.changes
+        change = changes[place]
+        size = change.left_end - change.left
+        if place in self._whole:
+            return size, 0, 0
+        head = min(self._context if place > 0 else 0, size)
+        tail = min(self._context if place + 1 < len(changes) else 0, size - head)
+        return head, size - head - tail, tail
 
 
 def behind_fork(comparison: Comparison) -> bool:
@@ -110,7 +241,7 @@ def behind_fork(comparison: Comparison) -> bool:
 
 
 def outline(comparison: Comparison) -> Iterator[tuple[Sign, int | None, int | None]]:
-    """The sign and the units of each difference, in the order in which `rows` counts them."""
+    """The sign and the units of each difference, in the order in which `Rows` counts them."""
     for change in comparison.changes:
         if change.kind == "changed":
             yield "~", change.left, change.right
@@ -146,46 +277,30 @@ def not_compared(side: Side) -> Iterator[str]:
         yield f"{side.missing}: what stands there is not compared"
 
 
-def _equal(
-    comparison: Comparison, change: Change, before: int, behind: int
-) -> Iterator[Row | Fold]:
-    """The ends of what is equal next to differences, with the middle folded."""
-    size = change.left_end - change.left
-    shown = [*range(min(before, size)), *range(max(size - behind, min(before, size)), size)]
-    folded = size - len(shown)
-    for n in shown:
-        if folded and n >= before:
-            yield Fold(folded)
-            folded = 0
-        left = _cell(comparison.left, change.left + n)
-        if comparison.left.kind(change.left + n) == "call":  # its arguments may be in another order
-            right = _cell(comparison.right, change.right + n)
-        else:
-            right = replace(left, line=comparison.right.line(change.right + n))
-        yield Row("=", left, right)
-    if folded:
-        yield Fold(folded)
+def _equal(comparison: Comparison, one: int, other: int) -> Row:
+    left = _cell(comparison.left, one)
+    if comparison.left.kind(one) == "call":  # its arguments may be in another order
+        right = _cell(comparison.right, other)
+    else:
+        right = replace(left, line=comparison.right.line(other))
+    return Row("=", left, right)
 
 
-def _different(comparison: Comparison, change: Change, most: int) -> Iterator[Row | More]:
+def _sign(change: Change) -> Sign:
+    on_left, moved = change.left_end > change.left, change.kind == "moved"
+    return ("<" if moved else "-") if on_left else (">" if moved else "+")
+
+
+def _different(comparison: Comparison, change: Change, nth: int, number: int) -> Row:
     left, right = comparison.left, comparison.right
     if change.kind == "changed":
-        yield Row("~", *_both(comparison, change.left, change.right))
-        return
-    moved = change.kind == "moved"
-    for n in range(change.left, min(change.left_end, change.left + most)):
-        there = right.line(change.elsewhere + n - change.left) if moved else 0
-        cell = _cell(left, n, _note(comparison, 0, n, there))
-        yield Row("<" if moved else "-", cell, None)
-    for n in range(change.right, min(change.right_end, change.right + most)):
-        there = left.line(change.elsewhere + n - change.right) if moved else 0
-        cell = _cell(right, n, _note(comparison, 1, n, there))
-        yield Row(">" if moved else "+", None, cell)
-    on_left = change.left_end > change.left
-    size = (change.left_end - change.left if on_left else change.right_end - change.right) - most
-    if size > 0:
-        signs: tuple[Sign, Sign] = ("<", ">") if moved else ("-", "+")
-        yield More(signs[not on_left], size)
+        return Row("~", *_both(comparison, change.left, change.right), number)
+    on_left, moved = change.left_end > change.left, change.kind == "moved"
+    side, other = (left, right) if on_left else (right, left)
+    n = (change.left if on_left else change.right) + nth
+    there = other.line(change.elsewhere + nth) if moved else 0
+    cell = _cell(side, n, _note(comparison, not on_left, n, there))
+    return Row(_sign(change), cell if on_left else None, None if on_left else cell, number)
 
 
 def _note(comparison: Comparison, side: int, number: int, there: int) -> str:
