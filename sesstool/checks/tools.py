@@ -25,6 +25,7 @@ from sesstool.checks.surgery import add_member, drop_block, replace_value
 from sesstool.findings import Finding, Fix, Severity
 from sesstool.formats.base import Format, Place
 from sesstool.formats.events import ToolCall
+from sesstool.formats.wording import doubt
 from sesstool.model.graph import RESULT
 from sesstool.model.pairing import Call, Result
 from sesstool.records.edits import Edit
@@ -60,12 +61,7 @@ def unanswered_call(context: Context, call: Call, answers: Answers) -> Finding:
     harmless = call.name in context.session.format.harmless
     notes = []
     if state == "uncertain":
-        effect = (
-            "changes nothing, so that it can be asked for again"
-            if harmless
-            else ("may have changed something before the session was interrupted")
-        )
-        notes.append(f"{_tool(call)} {effect}")
+        notes.append(doubt(call.name, harmless=harmless))
     labels = {"call_id": call.id, "tool": call.name, "state": state}
     message = f"call {call.id} ({_tool(call)}) has no result"
     if not context.session.reaches(call.row, call.place):

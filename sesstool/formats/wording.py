@@ -42,6 +42,16 @@ def answer_text(evidence: Evidence, name: str) -> str:
     return f"{MARK} " + _LOST[state].format(name=name or "tool")
 
 
+def doubt(name: str, *, harmless: bool) -> str:
+    """What is to be said of a call of tool `name` of which nobody knows whether it ran."""
+    effect = (
+        "changes nothing, so that it can be asked for again"
+        if harmless
+        else "may have changed something before the session was interrupted"
+    )
+    return f"{name or 'a tool'} {effect}"
+
+
 FIRST_PROMPT = f"{MARK} the first message of this session was lost."
 
 

@@ -105,6 +105,14 @@ class Named:
         """Add a place, an offset below 2**40."""
         self._packed.append(_low(name) | start)
 
+    def __len__(self) -> int:
+        """How many places there are."""
+        return len(self._packed)
+
+    def before(self, start: int) -> int:
+        """How many places stand before an offset; all of them are looked at."""
+        return sum(packed & (1 << _PLACE) - 1 < start for packed in self._packed)
+
     def sort(self) -> None:
         """Make ready to find; nothing may be added after it."""
         self._packed = array("Q", sorted(self._packed))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from codecs import BOM_UTF8
+from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -201,23 +202,22 @@ def deeper(data: bytes, levels: int) -> bool:
     return False
 
 
-def members(data: bytes, at: int) -> list[tuple[str, Member]]:
+def members(data: bytes, at: int) -> Iterator[tuple[str, Member]]:
     """The members of the valid JSON object or array at `at`, by key or index, in order."""
-    found: list[tuple[str, Member]] = []
     in_object = data[at] == _OPEN_OBJECT
-    at = _next(data, at + 1)
+    at, nth = _next(data, at + 1), 0
     while at < len(data) and data[at] not in b"}]":
-        key, name = -1, str(len(found))
+        key, name = -1, str(nth)
         if in_object:
             key, end = at, skip(data, at)
             name = _key(data[at:end])
             at = _next(data, _next(data, end) + 1)
         end = skip(data, at)
-        found.append((name, Member(at, end, key)))
+        yield name, Member(at, end, key)
+        nth += 1
         at = _next(data, end)
         if at < len(data) and data[at] == ord(","):
             at = _next(data, at + 1)
-    return found
 
 
 def _key(raw: bytes) -> str:
