@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SCREENS = {
     "library": "sesstool.tui.library:screen",
     "conversation": "sesstool.tui.conversation:screen",
+    "diff": "sesstool.tui.diffing:screen",
 }
 """Name → the function that makes the screen of some paths."""
 

@@ -12,8 +12,9 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from sesstool.text import elide, safe
 from sesstool.tui.keys import key
-from sesstool.tui.lines import Line, Prose, Span
+from sesstool.tui.lines import Line, Prose, Span, Table
 from sesstool.tui.scroller import Scroller
 
 
@@ -73,6 +74,46 @@ class Ask(ModalScreen[str | None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Close with what was typed."""
         self.dismiss(event.value)
+
+    def action_back(self) -> None:
+        """Close without an answer."""
+        self.dismiss(None)
+
+
+class Choose(ModalScreen[int | None]):
+    """Asks for one of some lines; the number from 0, None where the person goes back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        key("enter", "choose", "choose", "choose.this", show=True),
+        key("escape,q", "back", "back", "choose.back", show=True),
+    ]
+
+    def __init__(self, question: str, lines: Sequence[str]) -> None:
+        """Ask a question; the lines are made safe here."""
+        super().__init__()
+        self._question = question
+        self._lines = lines
+
+    def compose(self) -> ComposeResult:
+        """The question, and the lines."""
+        with Container(id="choose", classes="dialog"):
+            yield Static(Content(self._question), id="question")
+            yield Scroller(Table(len(self._lines), self._row), id="lines")
+
+    def on_mount(self) -> None:
+        """Be ready to choose."""
+        self.query_one(Scroller).focus()
+
+    def _row(self, number: int, cells: int) -> Line:
+        return [Span(elide(safe(self._lines[number]), cells))]
+
+    def on_scroller_chosen(self, event: Scroller.Chosen) -> None:
+        """Take what is clicked twice."""
+        self.action_choose()
+
+    def action_choose(self) -> None:
+        """Close with the line under the cursor."""
+        self.dismiss(self.query_one(Scroller).cursor)
 
     def action_back(self) -> None:
         """Close without an answer."""
