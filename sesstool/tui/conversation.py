@@ -16,8 +16,10 @@ from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from sesstool import api
+from sesstool.api import diffing
+from sesstool.api.diffing import Pair
 from sesstool.api.sealing import facts_of
-from sesstool.api.viewing import LONGEST, View, open_view
+from sesstool.api.viewing import View, open_view
 from sesstool.errors import NoMatchError, SesstoolError, UsageError
 from sesstool.findings import Finding, Severity
 from sesstool.model import query
@@ -28,9 +30,12 @@ from sesstool.report.base import count
 from sesstool.tui.app import Options
 from sesstool.tui.contents import Contents, Item, items
 from sesstool.tui.dialogs import Ask
+from sesstool.tui.diffing import choose_diff
 from sesstool.tui.frame import Frame
+from sesstool.tui.inspecting import Inspector
 from sesstool.tui.keys import key, pair
 from sesstool.tui.lines import Prose, Table
+from sesstool.tui.raw import copy_line
 from sesstool.tui.scroller import Scroller
 from sesstool.tui.talk import Shown, Talk
 
@@ -68,6 +73,7 @@ class Conversation(Frame):
         key("w", "switch('wrap')", "wrap long lines", "talk.wrap"),
         key("space", "whole", "the record whole, or folded", "talk.whole"),
         key("colon", "go_to", "go to a line", "talk.go-to"),
+        key("d", "diff", "diff with a fork", "talk.diff", show=True),
         key("m", "mark", "mark", "talk.mark"),
         *pair('"', "'", "marked", "mark", "talk.marked"),
         key("b", "branch", "the next branch", "talk.branch"),
@@ -494,7 +500,23 @@ class Conversation(Frame):
             self._inspect(self.talk.cursor)
 
     def _inspect(self, start: int) -> None:
-        self.action_whole()
+        self.app.push_screen(Inspector(self.view, start, findings=self.findings))
+
+    def action_diff(self) -> None:
+        """Compare with a fork: of those that are known, or with another file."""
+        if self.view.source.size > _SMALL:
+            self.browser.say("looking for forks")
+        self._find_forks()
+
+    @work(thread=True, exclusive=True, group="forks")
+    def _find_forks(self) -> None:
+        pairs: list[Pair] = []
+        try:
+            pairs = diffing.related(self.view.path, self.browser.options.keys)
+        except SesstoolError as error:
+            self.app.call_from_thread(self.browser.fail, error)
+        if not get_current_worker().is_cancelled:
+            self.app.call_from_thread(choose_diff, self, self.view.path, pairs)
 
     def action_copy(self) -> None:
         """Copy what the record says."""
@@ -505,12 +527,7 @@ class Conversation(Frame):
     def action_copy_raw(self) -> None:
         """Copy the record's line as it is in the file."""
         if (start := self.talk.cursor) is not None:
-            if self.view.look(start).size > LONGEST:
-                line = self.view.places.number(start)
-                self.browser.say(f"too long to be copied: sesstool show --raw --records {line}")
-                return
-            raw = self.view.raw(start)
-            self.browser.copy(raw.decode("utf-8", "replace"), "the line")
+            copy_line(self.browser, self.view, start)
 
 
 def open_session(screen: Frame, path: Path, line: int = 1) -> None:
