@@ -217,6 +217,13 @@ def test_the_value_at_a_pointer_is_meant():
     ]
 
 
+def test_what_stands_behind_the_value_is_not_meant():
+    """Nor what holds it."""
+    data = dump({"c": [{"t": 1}, 2], "d": 3})
+    meant = [line[0] for line in lines(data, "/c/0")]
+    assert "".join(meant) == "  >    "
+
+
 def test_every_value_of_a_record_is_in_its_lines():
     """Put together again they are the record."""
     data = dump(RECORD)

@@ -139,6 +139,12 @@ def test_brackets_go_from_change_to_change(two, keys, place):
     assert ("no change below" in seen.text) is (keys == "]]]")
 
 
+def test_a_bracket_goes_to_the_beginning_of_a_stretch(two):
+    """From within it, as from behind it."""
+    row = next(row for row in press(two(), "G", "[").rows if row.startswith("│▌"))
+    assert "+ 11 TOOL CALL Bash" in row
+
+
 def test_z_shows_what_is_equal_and_folds_it_again(two):
     """The cursor stays on its row."""
     opened = press(two(), "z")
@@ -309,7 +315,7 @@ def test_rows_are_numbered_as_they_come():
             rows = Rows(found, context=1)
             every = list(rows)
             assert len(every) == len(rows)
-            numbers = [row.number for row in every if isinstance(row, Row) and row.number]
+            numbers = [row.number for row in every if isinstance(row, Row) and row.sign != "="]
             assert numbers == list(range(1, len(numbers) + 1))
             folded = sum(row.size for row in every if isinstance(row, Fold))
             equal = sum(isinstance(row, Row) and row.sign == "=" for row in every)
@@ -348,6 +354,21 @@ def test_large_records_are_compared_behind_the_rest(two):
     seen = press(two([*talk(2), prompt(3, 2, text)], [*talk(2), prompt(3, 2, changed)]))
     assert "row [3] of the long log" in seen.text
     assert "comparing" not in seen.text
+
+
+def test_a_large_record_is_not_compared_while_it_is_drawn(two, tmp_path):
+    """Whoever is asked for it gives the lines."""
+    two([*talk(2), prompt(3, 2, "a " * 9000)], [*talk(2), prompt(3, 2, "b " * 9000)])
+    asked = []
+    names = (Name(tmp_path / "left.jsonl"), Name(tmp_path / "right.jsonl"))
+    with diffing.diff(*names) as found:
+        changes = Changes(found, late=lambda *place: asked.append(place))
+        at = changes.rows.following(0, 1)
+        assert changes.draw(at, 80)[0][0].text == "  comparing a long record"
+        assert asked == [(at, 80)]
+        changes.laid[at, 80] = lines = changes.lay(at, 80)
+        assert changes.draw(at, 80) is lines
+        assert len(lines) > 10
 
 
 def test_hostile_texts_are_compared(two):
