@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -74,6 +75,8 @@ class Browser(App[int]):
         super().__init__()
         self.options = options
         self.signs: Callable[[str], str] = in_ascii if options.ascii else str
+        self.last_words = ""
+        """What is told behind the end of the app: why a write that it waited for has failed."""
         self._first = first
         self.broke: Exception | None = None
         for theme in THEMES:
@@ -106,7 +109,19 @@ class Browser(App[int]):
         self._exit_renderables.clear()
 
     def _end(self, code: int) -> None:
-        self.exit(code, return_code=code)
+        def end() -> None:
+            self.exit(code, return_code=code, message=Text(self.last_words))
+
+        self._leave(end)
+
+    def _leave(self, then: Callable[[], object]) -> None:
+        """Leave a screen or the app, once a write that runs is done."""
+        for screen in self.screen_stack:
+            if isinstance(screen, Frame) and screen.busy:
+                screen.then = then
+                self.say("a write is on its way: this waits for its end")
+                return
+        then()
 
     # What every screen has
 
@@ -118,14 +133,18 @@ class Browser(App[int]):
     async def action_back(self) -> None:
         """Go back to the screen before; the first one stays."""
         if len(self.screen_stack) > 2:
-            self.pop_screen()
+            self._leave(self.pop_screen)
 
     def action_quit_or_back(self) -> None:
         """Go back, and quit at the first screen."""
         if len(self.screen_stack) > 2:
-            self.pop_screen()
+            self._leave(self.pop_screen)
         else:
-            self.exit(0)
+            self._end(0)
+
+    async def action_quit(self) -> None:
+        """Quit: the key that Textual has for it."""
+        self._end(0)
 
     def action_copy_or_quit(self) -> None:
         """Copy what is selected; where nothing is, quit as an interrupted command does."""

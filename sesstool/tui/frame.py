@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
@@ -34,7 +34,8 @@ class Frame(Screen[None]):
 
     A screen says `where` it is and, at the right, its `place`; `mode` is one of the three words.
     Its panes have the ids `pane-1`, `pane-2`...; in a narrow terminal one of them is seen at a
-    time, at first number `shown_pane`.
+    time, at first number `shown_pane`. While it is `busy` with a write nobody leaves it or the app:
+    `then` is what is to be done once that is over.
     """
 
     NAME: ClassVar[str] = ""
@@ -49,6 +50,8 @@ class Frame(Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (_LOW, "-high")]  # noqa: RUF012 - as Textual declares it
     mode = READ_ONLY
     shown_pane = 1
+    busy = False
+    then: Callable[[], object] | None = None
 
     @property
     def browser(self) -> Browser:
