@@ -26,6 +26,7 @@ SCREENS = {
     "library": "sesstool.tui.library:screen",
     "conversation": "sesstool.tui.conversation:screen",
     "diff": "sesstool.tui.diffing:screen",
+    "repair": "sesstool.tui.repairing:screen",
 }
 """Name → the function that makes the screen of some paths."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.binding import BindingType
@@ -15,7 +15,7 @@ from sesstool import api
 from sesstool.api import mending
 from sesstool.api.mending import Change, Preview, Row, Wish
 from sesstool.checks.engine import RULES
-from sesstool.errors import SesstoolError
+from sesstool.errors import SesstoolError, UsageError
 from sesstool.findings import Severity
 from sesstool.repair.resume import ResumeReport
 from sesstool.report.base import count
@@ -25,6 +25,9 @@ from sesstool.tui.keys import key, pair
 from sesstool.tui.lines import Line, Numbered, Prose, Span, column, cut, spread
 from sesstool.tui.scroller import Scroller
 from sesstool.tui.writing import Proposal, Writing, Written
+
+if TYPE_CHECKING:
+    from sesstool.tui.app import Options
 
 _BOX = {"chosen": "[x]", "open": "[ ]"}
 _LISTED = 12
@@ -420,3 +423,10 @@ def _drawn(change: Change, signs: Callable[[str], str], tall: int) -> Iterator[L
             yield spans
         if len(lines) > tall:
             yield (Span(signs(f"    … {len(lines) - tall:,} more lines"), "dim"),)
+
+
+def screen(paths: Sequence[Path], options: Options) -> Repairing:
+    """The screen of the one session that is given. Raises UsageError."""
+    if len(paths) != 1:
+        raise UsageError("this screen shows one session", hint="give its path")
+    return Repairing(paths[0])
