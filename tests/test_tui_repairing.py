@@ -14,7 +14,8 @@ from sesstool.records import transact
 from sesstool.tui.repairing import Repairing
 from sesstool.tui.writing import Written
 from tests.conftest import jsonl, talk
-from tests.screens import SMALL, frame_text, running, settled, shown
+from tests.screens import SMALL, frame_text, running, shown
+from tests.writes import driven, frame, press, words
 
 DAMAGED = sorted((Path(__file__).parents[1] / "samples" / "damaged").glob("*.jsonl"))
 samples = pytest.mark.parametrize("sample", DAMAGED, ids=lambda path: path.stem)
@@ -28,37 +29,6 @@ def by_name(stem):
 def torn(tmp_path):
     """A session with four safe fixes."""
     return Path(shutil.copy(by_name("interrupted"), tmp_path / "interrupted.jsonl"))
-
-
-async def press(pilot, *keys):
-    for key in keys:
-        await pilot.press(key)
-        await settled(pilot)
-
-
-def frame(pilot):
-    """The text of the frame, with what the app told besides."""
-    told = "\n".join(note.message for note in pilot.app._notifications)
-    return f"{frame_text(pilot.app)}\n{told}"
-
-
-def words(text):
-    """A text without its borders and line breaks."""
-    return " ".join(text.replace("│", " ").split())
-
-
-def driven(screen, *keys, **options):
-    """The frames after each key."""
-
-    async def run_():
-        frames = []
-        async with running(screen, **options) as pilot:
-            for key in keys:
-                await press(pilot, key)
-                frames.append(frame(pilot))
-        return frames
-
-    return asyncio.run(run_())
 
 
 def account(path):

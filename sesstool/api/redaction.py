@@ -47,7 +47,14 @@ from sesstool.records.source import (
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
-__all__ = ["Choice", "Redacted", "Redaction", "about", "copies", "naming", "redact"]
+__all__ = ["PROFILES", "Choice", "Redacted", "Redaction", "about", "copies", "naming", "redact"]
+
+PROFILES = {
+    "resume": "opaque fields stay, signed thinking with values goes whole; the session resumes",
+    "share": "opaque fields are dropped: signatures, ciphertext, pictures; it does not resume "
+    "with its thinking",
+}
+"""Name → what it does."""
 
 Told = Callable[["Redacted", Finding], None]
 _WHOLE = 64 << 20

@@ -27,6 +27,7 @@ SCREENS = {
     "conversation": "sesstool.tui.conversation:screen",
     "diff": "sesstool.tui.diffing:screen",
     "repair": "sesstool.tui.repairing:screen",
+    "redact": "sesstool.tui.redacting:screen",
 }
 """Name → the function that makes the screen of some paths."""
 

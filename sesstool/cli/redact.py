@@ -34,12 +34,6 @@ from sesstool.records.write import create, real_path
 from sesstool.report import REPORTERS
 from sesstool.report.base import count
 
-_PROFILES = {
-    "resume": "opaque fields stay, signed thinking with values goes whole; the session resumes",
-    "share": "opaque fields are dropped: signatures, ciphertext, pictures; it does not resume "
-    "with its thinking",
-}
-
 _FOR_PEOPLE = ("text", "concise")
 
 
@@ -53,7 +47,7 @@ _FOR_PEOPLE = ("text", "concise")
 @click.option("--check", is_flag=True, help="For CI: only say whether there is anything.")
 @click.option(
     "--profile",
-    type=click.Choice(list(_PROFILES)),
+    type=click.Choice(list(api.PROFILES)),
     help="resume keeps what a resume needs (default in place); share drops what cannot be "
     "looked into (default with -o).",
 )
@@ -204,7 +198,7 @@ def command(
             "what is encrypted keeps its originals in no vault", hint="decrypt it, or leave --vault"
         )
     poured = str(shared.output) == "-"
-    heading = f"profile {chosen}: {_PROFILES[chosen]}"
+    heading = f"profile {chosen}: {api.PROFILES[chosen]}"
     if poured:
         shared.note(heading)
     elif shared.output_format in _FOR_PEOPLE and not check:

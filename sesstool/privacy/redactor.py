@@ -25,7 +25,7 @@ from sesstool.privacy.names import Names, Subject, Term
 from sesstool.privacy.people import People
 from sesstool.privacy.rewrite import Place, Rewriter, Rewritten
 from sesstool.privacy.ruleset import Rule
-from sesstool.privacy.scan import Known, Scanner
+from sesstool.privacy.scan import Hit, Known, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
 from sesstool.privacy.values import KNOWN, Value, Values
 from sesstool.records.heal import decode_any
@@ -246,6 +246,10 @@ class Redactor:
             for start, end in _components(raw, max(hit.start, given), hit.end)
         ]
         return os.fsdecode(self._named(raw, spans))
+
+    def found(self, text: bytes, *, escaped: bool) -> list[Hit]:
+        """The values in a piece of a file, those that are left alone too."""
+        return self._scanner.scan(text, escaped=escaped)
 
     def fingerprint(self, kind: str, value: bytes) -> str:
         """See `StandIns.fingerprint`."""

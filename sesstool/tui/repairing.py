@@ -56,7 +56,7 @@ class Repairing(Writing):
 
     def __init__(self, path: Path) -> None:
         """Preview the repair of a session."""
-        super().__init__()
+        super().__init__(classes="halves")
         self.path = path
         self.preview: Preview | None = None
         self.resume: ResumeReport | None = None
@@ -425,7 +425,7 @@ def _drawn(change: Change, signs: Callable[[str], str], tall: int) -> Iterator[L
             yield (Span(signs(f"    … {len(lines) - tall:,} more lines"), "dim"),)
 
 
-def screen(paths: Sequence[Path], options: Options) -> Repairing:
+def screen(paths: Sequence[Path], options: Options) -> Repairing:  # noqa: ARG001 - as all have it
     """The screen of the one session that is given. Raises UsageError."""
     if len(paths) != 1:
         raise UsageError("this screen shows one session", hint="give its path")

@@ -50,9 +50,9 @@ class Writing(Frame):
     ]
     mode = PREVIEW
 
-    def __init__(self) -> None:
+    def __init__(self, *, classes: str = "") -> None:
         """Nothing is written yet."""
-        super().__init__()
+        super().__init__(classes=classes)
         self._ids: list[str] = []
 
     # What a screen says
