@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from sesstool import api
+from sesstool.api.viewing import open_view
 from sesstool.audit import log
 from sesstool.cli.main import run
 from sesstool.errors import WriteError
 from sesstool.records import transact
+from sesstool.tui.conversation import Conversation
 from sesstool.tui.repairing import Repairing
 from sesstool.tui.writing import Written
 from tests.conftest import jsonl, talk
@@ -198,3 +200,21 @@ def test_quitting_waits_for_a_write(torn):
         return pilot.app.return_value
 
     assert asyncio.run(run_()) == 0
+
+
+def test_the_conversation_opens_the_repair_and_the_redaction(torn):
+    """With r and x, and esc comes back."""
+
+    async def run_():
+        async with running(Conversation(open_view(torn))) as pilot:
+            frames = []
+            for key in ("r", "escape", "x", "escape"):
+                await press(pilot, key)
+                frames.append(frame_text(pilot.app).split("\n")[0])
+            return frames
+
+    repair, back, redact, last = asyncio.run(run_())
+    assert "repair  interrupted.jsonl" in repair
+    assert "redact  interrupted.jsonl" in redact
+    assert "READ-ONLY" in back
+    assert "READ-ONLY" in last

@@ -78,6 +78,8 @@ class Conversation(Frame):
         *pair('"', "'", "marked", "mark", "talk.marked"),
         key("b", "branch", "the next branch", "talk.branch"),
         key("v", "validate", "validate", "talk.validate"),
+        key("r", "repair", "repair: a preview", "talk.repair"),
+        key("x", "redact", "redact: a review", "talk.redact"),
         key("y", "copy", "copy the text", "talk.copy", show=True),
         key("Y", "copy_raw", "copy the raw line", "talk.copy-raw"),
         key("ctrl+r", "reload", "reload from disk", "talk.reload"),
@@ -482,6 +484,18 @@ class Conversation(Frame):
         """Validate the session."""
         self.browser.say("validating")
         self._validate(self.view)
+
+    def action_repair(self) -> None:
+        """Preview a repair of the session."""
+        from sesstool.tui.repairing import Repairing  # noqa: PLC0415 - few look at it
+
+        self.app.push_screen(Repairing(self.view.path))
+
+    def action_redact(self) -> None:
+        """Review a redaction of the session."""
+        from sesstool.tui.redacting import Redacting  # noqa: PLC0415 - few look at it
+
+        self.app.push_screen(Redacting(self.view.path))
 
     def action_reload(self) -> None:
         """Read the file anew."""
