@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from sesstool.errors import UsageError
@@ -45,3 +46,20 @@ class Saved:
     def has(self, entry: Entry) -> bool:
         """Whether it was planned that an entry of the trash goes for good."""
         return entry.id in self._entries
+
+
+class Without(Saved):
+    """All that a plan would do, but for some sessions, by path, and entries of the trash, by id."""
+
+    def __init__(self, left_out: Iterable[str]) -> None:
+        """Leave these out."""
+        self._left_out = frozenset(left_out)
+
+    def bound(self, group: Group, decision: Decision) -> Decision:
+        """The decision, or that it stays this time."""
+        out = decision.acts and group.path in self._left_out
+        return decision.kept("left out this time") if out else decision
+
+    def has(self, entry: Entry) -> bool:
+        """Whether an entry is not left out."""
+        return entry.id not in self._left_out

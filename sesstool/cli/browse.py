@@ -28,6 +28,7 @@ SCREENS = {
     "diff": "sesstool.tui.diffing:screen",
     "repair": "sesstool.tui.repairing:screen",
     "redact": "sesstool.tui.redacting:screen",
+    "prune": "sesstool.tui.retaining:screen",
 }
 """Name → the function that makes the screen of some paths."""
 
@@ -111,6 +112,7 @@ def app_options(
         mouse=bool(values["mouse"].value),
         keys=keys_of(shared, identities, passphrase_fd),
         keymap=_keymap(values["keys"]),
+        policy=str(values["policy"].value or ""),
     )
 
 

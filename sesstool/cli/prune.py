@@ -26,16 +26,13 @@ from sesstool.report import retention as report
 from sesstool.report.retention_page import Heads, page
 from sesstool.retention import holds, trash, units
 from sesstool.retention.cleanup import places
-from sesstool.retention.policy import Policy, default_path, in_use, load, parse
-from sesstool.text import quoted
+from sesstool.retention.policy import Policy, chosen, in_use, parse
 
 if TYPE_CHECKING:
     from sesstool.api.retaining import Done, Plan
 
 _LEGAL = "not legal advice: whether a policy meets the law, a person must judge"
 _NONE = b"version = 1\n"
-# As printf takes it.
-_SMALLEST = r'version = 1\nrule = [{name = "old", expire_after = "1y"}]\n'
 _ELSEWHERE = (
     "not reached: backups, snapshots, copies elsewhere and what agents keep in the cloud; "
     "-v lists all"
@@ -221,17 +218,10 @@ def _done(shared: Common, plan: Plan, *, clean_up: bool) -> list[Done]:
 def _policy(given: Path | None, *, erase: bool) -> Policy:
     """The policy of the option, of the settings, or the user's own. Raises UsageError."""
     # The setting is the option's default, and no shell has read it.
-    path = given.expanduser() if given else in_use(str(settings()["policy"].value))
-    if path is None and erase:
+    named = given.expanduser() if given else str(settings()["policy"].value)
+    if erase and in_use(str(named)) is None:
         return parse(_NONE, "no policy")
-    if path is None:
-        place = default_path()
-        raise UsageError(
-            f"there is no retention policy: neither --policy nor {place}",
-            hint=f"this makes one, to be changed: mkdir -p {quoted(place.parent)} && "
-            f"printf {quoted(_SMALLEST)} > {quoted(place)}",
-        )
-    return load(path)
+    return chosen(named)
 
 
 def _beyond(plan: Plan, done: list[Done] | None, *, clean_up: bool, listed: bool) -> Iterator[str]:

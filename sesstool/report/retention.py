@@ -46,15 +46,18 @@ def to_text(
     """
     ends = None if done is None else {one.path: one for one in done}
     places = defaultdict[str, list[Row]](list)
-    shown = sorted(plan.rows if every else plan.changes, key=_rank)
+    shown = sorted(plan.rows if every else plan.changes, key=rank)
     ids = [*(row.group.session for row in shown), *(entry.session for entry in plan.ended)]
-    names = _names(ids)
+    names = short_names(ids)
     for row in shown:
         places[_place(row)].append(row)
     going = {row.group.path for row in plan.rows if row.decision.removes}
     going -= {path for path, one in (ends or {}).items() if one.skipped is not None}
     sections = [
-        (name, [(_cells(row, ends, names), list(_stays(row, plan, ends, going))) for row in rows])
+        (
+            name,
+            [(_cells(row, ends, names), list(what_stays(row, plan, ends, going))) for row in rows],
+        )
         for name, rows in sorted(places.items())
     ]
     if plan.ended:
@@ -126,7 +129,7 @@ def entries_to_text(entries: Iterable[Entry], held: Mapping[str, str] | None = N
     """The entries of the trash, one a line; `held` names the hold that one is under, by its id."""
     held = held or {}
     entries = list(entries)
-    names = _names(entry.session for entry in entries)
+    names = short_names(entry.session for entry in entries)
     lines = [("ID", "SESSION", "TAKEN", "SIZE", "UNTIL", "BY")]
     lines += [
         (
@@ -184,7 +187,7 @@ def _listed(counts: Counter[str]) -> str:
     return ", ".join(f"{number:,} {action}" for action, number in sorted(counts.items()) if number)
 
 
-def _rank(row: Row) -> tuple[int, timedelta, str]:
+def rank(row: Row) -> tuple[int, timedelta, str]:
     """What is removed for good comes first, and of that the oldest."""
     action = row.decision.action
     order = len(ACTIONS) - ACTIONS.index(action) if action in ACTIONS else len(ACTIONS) + 1
@@ -248,7 +251,7 @@ def gone_by(entry: Entry) -> str:
     return f"taken away on {_date(entry.made)}, and its grace is over"
 
 
-def _names(sessions: Iterable[str]) -> dict[str, str]:
+def short_names(sessions: Iterable[str]) -> dict[str, str]:
     """The beginning of each id, so long that no other looks the same."""
     ids = sorted(set(sessions))
     same = [0, *(_alike(*pair) for pair in pairwise(ids)), 0]
@@ -278,7 +281,9 @@ def _end(ends: dict[str, Done] | None, path: str, files: int, reason: str) -> tu
     return done.entry.id if done.entry else "done", reason
 
 
-def _stays(row: Row, plan: Plan, ends: dict[str, Done] | None, going: set[str]) -> Iterator[str]:
+def what_stays(
+    row: Row, plan: Plan, ends: dict[str, Done] | None, going: set[str]
+) -> Iterator[str]:
     """What of a session stays although it goes, goes although it stays, or went elsewhere."""
     if (gone := plan.outputs.get(row.group.path)) and row.group.form:
         files = f" and {count(gone.files, 'file')} of output" if gone.files else ""

@@ -22,6 +22,7 @@ from sesstool.errors import ConfigError, UsageError
 from sesstool.formats.schemas import RecordValidator
 from sesstool.retention import units
 from sesstool.retention.globs import CHECKS, PARTS, sound
+from sesstool.text import quoted
 
 T = TypeVar("T")
 
@@ -31,6 +32,8 @@ ACTIONS = ("redact-payload", "archive", "trash", "delete", "shred-key")
 """From the weakest to the strongest."""
 NEVER = ("pinned", "live", "damaged", "unreadable")
 _MOST = 1 << 20
+# As printf takes it.
+_SMALLEST = r'version = 1\nrule = [{name = "old", expire_after = "1y"}]\n'
 # What the schema has for editors, and this module says better.
 _SAID_HERE = {"pattern", "minLength", "minItems"}
 
@@ -160,6 +163,19 @@ def in_use(named: str | None) -> Path | None:
     if named:
         return Path(named).expanduser()
     return default_path() if os.path.lexists(default_path()) else None
+
+
+def chosen(named: Path | str) -> Policy:
+    """The policy that counts, as `in_use` finds it. Raises ConfigError, UsageError without one."""
+    path = in_use(str(named))
+    if path is None:
+        place = default_path()
+        raise UsageError(
+            f"there is no retention policy: neither --policy nor {place}",
+            hint=f"this makes one, to be changed: mkdir -p {quoted(place.parent)} && "
+            f"printf {quoted(_SMALLEST)} > {quoted(place)}",
+        )
+    return load(path)
 
 
 def is_policy(path: Path) -> bool:

@@ -36,7 +36,8 @@ class Options:
     """How the app is to be.
 
     `writes` says that it may write, where a person confirms it; `keymap` gives bindings other keys,
-    by their ids. `now` is the clock, for the tests.
+    by their ids. `policy` is the retention policy of the settings, "" for the user's own. `now` is
+    the clock, for the tests.
     """
 
     writes: bool = False
@@ -46,6 +47,7 @@ class Options:
     mouse: bool = True
     keys: Keys | None = None
     keymap: Mapping[str, str] = field(default_factory=dict)
+    policy: str = ""
     now: Callable[[], datetime] | None = None
 
 
@@ -77,6 +79,7 @@ class Browser(App[int]):
         self.signs: Callable[[str], str] = in_ascii if options.ascii else str
         self.last_words = ""
         """What is told behind the end of the app: why a write that it waited for has failed."""
+        self.ending = False
         self._first = first
         self.broke: Exception | None = None
         for theme in THEMES:
@@ -110,6 +113,7 @@ class Browser(App[int]):
 
     def _end(self, code: int) -> None:
         def end() -> None:
+            self.ending = True
             self.exit(code, return_code=code, message=Text(self.last_words))
 
         self._leave(end)

@@ -21,10 +21,14 @@ _READ_ONLY = "read-only: start with --allow-write"
 
 
 class Written(NamedTuple):
-    """What a write did, in a sentence, and the ids by which it is undone, the newest last."""
+    """What a write did, in a sentence, and the ids by which it is undone, the newest last.
+
+    `errors` tell of what was not done of it.
+    """
 
     told: str
     ids: Sequence[str] = ()
+    errors: Sequence[SesstoolError] = ()
 
 
 class Proposal(NamedTuple):
@@ -49,6 +53,7 @@ class Writing(Frame):
         key("u", "undo", "undo the last write", "write.undo"),
     ]
     mode = PREVIEW
+    no_undo = "this cannot be undone"
 
     def __init__(self, *, classes: str = "") -> None:
         """Nothing is written yet."""
@@ -82,7 +87,11 @@ class Writing(Frame):
         proposal = self.proposal()
         if isinstance(proposal, str):
             self.browser.say(proposal)
-            return
+        else:
+            self.propose(proposal)
+
+    def propose(self, proposal: Proposal) -> None:
+        """Ask whether to write something."""
 
         def answered(yes: bool | None) -> None:
             if yes:
@@ -95,7 +104,7 @@ class Writing(Frame):
         if not self.may_write():
             return
         if not self._ids:
-            told = "this cannot be undone" if self.mode == FOREVER else "nothing was written yet"
+            told = self.no_undo if self.mode == FOREVER else "nothing was written yet"
             self.browser.say(told)
             return
         self.do(self._take_back)
@@ -122,11 +131,11 @@ class Writing(Frame):
 
     def _done(self, done: Written | SesstoolError) -> None:
         self.busy = False
-        told: list[str] = []
-        if isinstance(done, SesstoolError):
-            told = [safe(text) for text in (done.message, done.hint) if text]
-            self.browser.last_words = "\n".join(told)
-        else:
+        failed = isinstance(done, SesstoolError)
+        errors = [done] if isinstance(done, SesstoolError) else done.errors
+        told = [safe(text) for error in errors for text in (error.message, error.hint) if text]
+        self.browser.last_words = "\n".join(told)
+        if not isinstance(done, SesstoolError):
             self._ids += done.ids
             self.mode = self.written(done)
             self.browser.say(done.told)
@@ -136,8 +145,9 @@ class Writing(Frame):
         else:
             self.plan()
             self.refresh_frame()
-        if told:
-            self.app.push_screen(Told("Not written", told), self._heard)
+        if told and not self.browser.ending:
+            title = "Not written" if failed else "Not all was written"
+            self.app.push_screen(Told(title, told), self._heard)
 
     def _heard(self, _: None) -> None:
         self.browser.last_words = ""
