@@ -285,20 +285,16 @@ def test_who_leaves_while_it_runs_stops_it_between_two_sessions(world, monkeypat
 
 
 def test_the_trash_is_part_of_the_plan(world):
-    """What was taken away long ago goes for good once its grace is over."""
-    rules = world.root / "trash.toml"
-    rules.write_text(rules.read_text().replace("[defaults]", '[defaults]\ngrace = "1d"'))
-    assert (
-        run(["prune", "--write", "--yes", "--policy", str(rules), "--trust-clock", str(world.home)])
-        == 0
-    )
-    assert len(trash.entries(world.state)) == 2
-    for entry in (world.state / "trash").glob("*/manifest.json"):
-        day = json.loads(entry.read_text())["until"]
-        entry.write_text(entry.read_text().replace(day, "2026-03-03T06:00:00+00:00"))
-    text = driven(previewed(world), "t")[-1]
-    assert "2 purged" in text
-    driven(previewed(world), "t", "W", "y", writes=True)
+    """What was archived goes for good where a later rule is due."""
+    rules = world.root / "archive.toml"
+    options = ["--policy", str(rules), "--trust-clock"]
+    assert run(["prune", "--write", "--yes", *options, str(world.home)]) == 0
+    more = '[[rule]]\nname = "end"\nexpire_after = "60d"\naction = "delete"\n'
+    rules.write_text(rules.read_text() + more)
+    screen = Retaining([world.home], str(rules))
+    frames = driven(screen, "t", "W", "y", writes=True)
+    assert "1 delete, 2 purge" in frames[0]
+    assert "and a later rule is due" in frames[0]
     assert not [e for e in trash.entries(world.state) if e.stage is trash.Stage.HELD]
 
 
