@@ -91,6 +91,8 @@ class Repairing(Writing):
         if self.preview is None:
             return ""
         able = [row for row in self.preview.rows if row.state in _BOX]
+        if not able:
+            return ""
         chosen = sum(row.state == "chosen" for row in able)
         return f"{chosen} of {count(len(able), 'fix').replace('fixs', 'fixes')} chosen"
 
