@@ -114,6 +114,8 @@ class Frame(Screen[None]):
         right = "   ".join(filter(None, (self.mode, self.place())))
         name = "" if self.has_class("-narrow") else "sesstool  "
         left = elide(safe(name + self.where()), max(columns - width(right) - 2, 10))
+        if signs("…") != "…" and left.endswith("…"):
+            left = left[:-1] + "~"  # as wide
         gap = max(columns - width(left) - width(right), 1)
         return elide(signs(left + " " * gap + right), columns)
 
