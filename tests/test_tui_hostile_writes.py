@@ -12,10 +12,11 @@ from sesstool.tui.retaining import Retaining
 from tests.conftest import jsonl, prompt
 from tests.damages import DAMAGES
 from tests.hostile import PIECES, acts
+from tests.retained import Home
 from tests.screens import SMALL, WIDE, running
 from tests.seeds import SEEDS
 from tests.test_tui_hostile import sessions
-from tests.writes import frame, press
+from tests.writes import driven, frame, press
 
 KEYS = (
     "j b escape enter escape W escape A G space W escape a ] [ ctrl+r 1 2 3 tab "
@@ -93,3 +94,18 @@ def test_what_is_no_file_is_told(tmp_path, made):
     """A folder, and one that is gone."""
     looked_at(made(tmp_path))
     looked_at(made(tmp_path / "gone.jsonl"))
+
+
+def test_in_ascii_the_screens_have_no_other_sign(tmp_path):
+    """With --ascii each sign has its twin, in rows, texts, dialogs and the last line."""
+    damaged, home = tmp_path / "damaged.jsonl", Home(tmp_path)
+    data = [prompt(1, None, VALUE), prompt(2, 1), b'{"torn": "' + b"x" * 300]
+    damaged.write_bytes(jsonl(*data).rstrip(b"\n"))
+    for screen, keys in (
+        (Repairing(damaged), ("b", "escape", "W")),
+        (Redacting(damaged), ("s", "s", "V", "W")),
+        (Retaining([home.home], str(home.root / "trash.toml")), ("t", "G", "W")),
+    ):
+        for text in driven(screen, *keys, ascii=True, writes=True):
+            # The edge of a notice is Textual's.
+            assert text.replace("▌", "").isascii()

@@ -28,7 +28,7 @@ from sesstool.text import quoted, safe
 from sesstool.tui import plans
 from sesstool.tui.dialogs import Ask
 from sesstool.tui.keys import key, pair
-from sesstool.tui.lines import Line, Prose, Span, Table, column, spread
+from sesstool.tui.lines import Line, Prose, Span, Table, column
 from sesstool.tui.scroller import Scroller
 from sesstool.tui.writing import FOREVER, Proposal, Writing, Written
 
@@ -48,8 +48,8 @@ class Retaining(Writing):
         key("space", "leave", "leave out this time", "prune.leave", show=True),
         key("a", "filter", "filter by action", "prune.filter", show=True),
         key("s", "sort", "sort", "prune.sort", show=True),
-        key("p", "as_of", "what-if date…", "prune.as-of", show=True),
-        key("H", "hold", "hold…", "write.hold", show=True),
+        key("p", "as_of", "what-if date", "prune.as-of", show=True),
+        key("H", "hold", "hold", "write.hold", show=True),
         *pair("[", "]", "change", "session that changes", "prune.change"),
         key("t", "trust", "take the clock's time as it is", "prune.trust"),
         key("ctrl+r", "again", "look at the sessions anew", "prune.again"),
@@ -188,16 +188,15 @@ class Retaining(Writing):
         age = row.decision.age if isinstance(row, Row) else None
         begun = row.group.created if isinstance(row, Row) else None
         words = report.why(row) if isinstance(row, Row) else report.gone_by(row)
-        left = [
+        none = self.browser.signs("–")
+        return [
             Span(column(action, 15), _STYLES.get(action, "warn")),
-            Span(column(self._names[plans.session_of(row)], 14) + " "),
-            Span(column(f"{begun:%Y-%m-%d}" if begun else "–", 11), "dim"),
-            Span(column(days(age) if age is not None else "–", 5, right=True)),
+            Span(column(self._names[plans.session_of(row)], 14)),
+            Span(" " + column(f"{begun:%Y-%m-%d}" if begun else none, 11), "dim"),
+            Span(column(days(age) if age is not None else none, 5, right=True)),
             Span(column(report.size(plans.size_of(row)), 9, right=True)),
             Span(f"  {safe(words)}", "dim"),
         ]
-        signs = self.browser.signs
-        return spread([Span(signs(span.text), span.style) for span in left], [], cells)
 
     def _tell(self) -> None:
         plan, row = self.retention, self._row()

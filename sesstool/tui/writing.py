@@ -49,7 +49,7 @@ class Writing(Frame):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        key("W", "write", "write…", "write.write", show=True),
+        key("W", "write", "write", "write.write", show=True),
         key("u", "undo", "undo the last write", "write.undo"),
     ]
     mode = PREVIEW
