@@ -109,10 +109,17 @@ def test_a_kept_value_stays_masked_around_others(review, key_file):
             assert "imoura" not in text_of(made.around(site, [user]))
 
 
-def test_a_review_that_is_stopped_leaves_nothing_open(key_file):
-    """Another one is wanted by then."""
-    key = load_key(key_file)
-    assert reviewing.review(SAMPLE, Choice(), key, stopped=lambda: True) is None
+@pytest.mark.parametrize("lines", range(0, 30, 7))
+def test_a_review_is_stopped_wherever_it_is(key_file, lines):
+    """Also where nothing is found; another one is wanted by then, or the app ends."""
+    left = [lines]
+
+    def stopped():
+        left[0] -= 1
+        return left[0] < 0
+
+    assert reviewing.review(SAMPLE, Choice(), load_key(key_file), stopped=stopped) is None
+    assert left[0] == -1
 
 
 def test_what_must_stay_is_told(tmp_path, key_file):

@@ -218,3 +218,21 @@ def test_any_file_can_be_looked_at(tmp_path, data):
     if data is not None:
         path.write_bytes(data)
     driven(Redacting(path), "space", "V", "p", "s", "W", "escape", writes=True)
+
+
+@pytest.mark.parametrize("action", ["keep", "profile", "style", "again", "reveal"])
+def test_what_is_pressed_while_it_writes_waits(desk, action, monkeypatch):
+    """The files that are written from stay open; what was asked for comes then."""
+    screen = Redacting(desk)
+    whole, seen = transact.replace, []
+
+    def slow(*args, **more):
+        screen.app.call_from_thread(getattr(screen, f"action_{action}"))
+        seen.append(screen.busy)
+        return whole(*args, **more)
+
+    monkeypatch.setattr(transact, "replace", slow)
+    text = driven(screen, "W", "y", writes=True)[-1]
+    assert seen == [True]
+    assert "WRITTEN" in text
+    assert not [value for value in VALUES if value in desk.read_text()]

@@ -138,6 +138,7 @@ def redact(
     keep: bool = False,
     resume: Path | None = None,
     keys: Keys | None = None,
+    watch: Callable[[], None] | None = None,
 ) -> Redaction:
     """Take the values out of a set of sessions and their side files; nothing is written yet.
 
@@ -145,7 +146,7 @@ def redact(
     `paths` were found below them: only what they gave is shown as it is. `keep` is needed for a
     vault. `resume` is a state folder: a session that was redacted in place with the same key and
     choice, and only grew since, is redacted from where it grew. `keys` open encrypted
-    sessions. Raises InputError,
+    sessions. `watch` is called again and again, and what it raises ends it. Raises InputError,
     NotASessionError, and ResidueError where what came of it did not pass its verification.
     """
     paths = list(paths)
@@ -161,7 +162,10 @@ def redact(
         redaction.given = [str(path) for path in given or paths]
         items = list(_set(paths, format_name, redaction.given, keys))
         allow_open(2 * len(items))
-        redaction.files = [_opened(i, stack, format_name, redaction.earlier, keys) for i in items]
+        opened = [_opened(i, stack, format_name, redaction.earlier, keys) for i in items]
+        for file in opened:
+            file.text = replace(file.text, watch=watch)
+        redaction.files = opened
         redaction.redactor = redactor = Redactor(shipped, redaction.stand_ins, choice, key)
         redaction.rules = 0 if choice.only_subject else len(chosen(shipped, choice.detectors))
         for _ in range(_ROUNDS):
@@ -186,6 +190,8 @@ def redact(
                 if told is not None:
                     for finding in about(file):
                         told(file, finding)
+        for file in redaction.files:
+            file.text = replace(file.text, watch=None)
         redaction.values = len(redactor.values)
         redaction.stack = stack.pop_all()
     return redaction

@@ -231,8 +231,6 @@ def review(
     spans: dict[Path | str, tuple[array[int], array[int]]] = {}
 
     def told(file: Redacted, finding: Finding) -> None:
-        if stopped():
-            raise _Stopped
         labels, where = finding.labels, finding.location
         if "value" not in labels:
             return
@@ -258,8 +256,12 @@ def review(
         starts.append(where.start)
         ends.append(where.end)
 
+    def watch() -> None:
+        if stopped():
+            raise _Stopped
+
     try:
-        redaction = redact([path], choice, key=key, told=told, keys=keys)
+        redaction = redact([path], choice, key=key, told=told, keys=keys, watch=watch)
     except _Stopped:
         return None
     for starts, ends in spans.values():

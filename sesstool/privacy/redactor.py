@@ -117,7 +117,8 @@ class Text:
     """What is redacted: a session of a format, or without one a side file of other text.
 
     `whole` says that the file is one JSON document and not lines. What stands before the offset
-    `start`, where line `number` begins, was redacted before and is not looked at.
+    `start`, where line `number` begins, was redacted before and is not looked at. `watch` is called
+    before each line; what it raises ends the reading.
     """
 
     source: FileSource | Continued
@@ -125,13 +126,18 @@ class Text:
     whole: bool = False
     start: int = 0
     number: int = 1
+    watch: Callable[[], None] | None = None
 
     def lines(self) -> Iterator[Line]:
         """Its lines, or its one document."""
         if self.whole:
             yield Line(1, 0, self.source.read(0, self.source.size), ended=False)
-        else:
+        elif self.watch is None:
             yield from each_line(self.source, self.start, self.number)
+        else:
+            for line in each_line(self.source, self.start, self.number):
+                self.watch()
+                yield line
 
 
 class Redactor:

@@ -122,6 +122,8 @@ class Redacting(Writing):
 
     def plan(self) -> None:
         """See `Writing`. One at a time; what is asked for meanwhile comes after it."""
+        if self.busy:
+            return  # it comes when the write is done
         if self._looking:
             self._asked.setdefault(("", ""), True)
             return

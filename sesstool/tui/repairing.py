@@ -108,6 +108,8 @@ class Repairing(Writing):
 
     def plan(self) -> None:
         """See `Writing`."""
+        if self.busy:
+            return  # it comes when the write is done
         self._read = 0
         self.refresh_frame()
         self._plan(self._wish)

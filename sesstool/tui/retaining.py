@@ -111,6 +111,8 @@ class Retaining(Writing):
 
     def plan(self) -> None:
         """See `Writing`."""
+        if self.busy:
+            return  # it comes when the write is done
         self._looking = True
         self.refresh_frame()
         self._plan(self._now, frozenset(self._out), trust=self._trust)
