@@ -228,11 +228,11 @@ def test_what_is_pressed_while_it_writes_waits(desk, action, monkeypatch):
 
     def slow(*args, **more):
         screen.app.call_from_thread(getattr(screen, f"action_{action}"))
-        seen.append(screen.busy)
+        seen.append((screen.busy, screen._looking))
         return whole(*args, **more)
 
     monkeypatch.setattr(transact, "replace", slow)
     text = driven(screen, "W", "y", writes=True)[-1]
-    assert seen == [True]
+    assert seen == [(True, False)]
     assert "WRITTEN" in text
     assert not [value for value in VALUES if value in desk.read_text()]
