@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
 _INTERRUPTED = 130
+# Seconds that the app may take to leave a terminal that may be gone.
+_PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +103,11 @@ class Browser(App[int]):
         self.set_keymap(dict(self.options.keymap))
         if sys.platform != "win32":
             loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                # Not in a thread, as in some tests.
-                with suppress(RuntimeError, ValueError):
-                    loop.add_signal_handler(number, self._end, 128 + number)
+            # Not in a thread, as in some tests.
+            with suppress(RuntimeError, ValueError):
+                loop.add_signal_handler(signal.SIGTERM, self._end, 128 + signal.SIGTERM)
+            with suppress(RuntimeError, ValueError):
+                loop.add_signal_handler(signal.SIGHUP, self._hang_up)
         self.push_screen(self._first)
 
     def _handle_exception(self, error: Exception) -> None:
@@ -115,6 +120,19 @@ class Browser(App[int]):
         def end() -> None:
             self.ending = True
             self.exit(code, return_code=code, message=Text(self.last_words))
+
+        self._leave(end)
+
+    def _hang_up(self) -> None:
+        """End when the terminal has gone: what is written to it then may wait for ever."""
+        code = 128 + signal.SIGHUP
+
+        def end() -> None:
+            watch = threading.Timer(_PATIENCE, os._exit, (code,))
+            watch.daemon = True
+            watch.start()
+            self.ending = True
+            self.exit(code, return_code=code)
 
         self._leave(end)
 
