@@ -218,6 +218,34 @@ def test_v_validates_the_session(folder):
     assert [state for state, _ in listed(text)][1] == "repairable"
 
 
+@pytest.mark.parametrize(
+    ("keys", "name"), [("r", "Repairing"), ("x", "Redacting"), ("P", "Retaining")]
+)
+def test_a_key_opens_the_preview_of_a_write(folder, keys, name):
+    """Of a repair, a redaction, and what retention would do; esc comes back."""
+    screen = library(folder)
+
+    async def run():
+        async with running(screen, (130, 36), now=lambda: NOW) as pilot:
+            await looked(pilot)
+            await pilot.press(keys)
+            await settled(pilot)
+            opened = type(pilot.app.screen).__name__
+            await pilot.press("escape")
+            await settled(pilot)
+            return opened, pilot.app.screen
+
+    assert asyncio.run(run()) == (name, screen)
+
+
+def test_d_compares_the_two_sessions_that_are_marked(folder):
+    """With fewer marks it says what to do."""
+    assert "mark two sessions" in played(library(folder), "d")
+    text = played(library(folder), "space", "space", "d")
+    assert "0a1b2c3d" in text.split("\n")[0]
+    assert "diff" in text.split("\n")[0]
+
+
 def test_marks_count_and_stay(folder):
     """Space marks and goes on; the first line counts."""
     screen = library(folder)

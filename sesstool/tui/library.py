@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from textual import work
 from textual.binding import BindingType
@@ -17,12 +17,12 @@ from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import get_current_worker
 
+from sesstool.api.diffing import Name
 from sesstool.api.listing import Glances, sessions
 from sesstool.errors import SesstoolError
 from sesstool.library import arrange
 from sesstool.library.arrange import Groups, Query, Row
 from sesstool.library.discover import Item
-from sesstool.library.glance import STATES, Glance
 from sesstool.text import safe
 from sesstool.tui.app import Options
 from sesstool.tui.conversation import open_session
@@ -31,34 +31,15 @@ from sesstool.tui.frame import Frame
 from sesstool.tui.keys import key, pair
 from sesstool.tui.lines import Line, Prose, Span, Table, column
 from sesstool.tui.scroller import Scroller
+from sesstool.tui.shelf import STYLES, Group, columns, details, groups, moment, parsed, size_of
 
 # Rows whose files are looked at with those that are seen, and seconds between two looks.
 _NEAR = 8
 _POLL = 0.1
 _TELL = 0.25
-_ROOMY = 80
 # So many of the newest sessions are looked at though nobody scrolls to them.
 _MOST = 2000
 _MANY = 20_000
-_STYLES = {
-    "ok": "good",
-    "in use": "strong",
-    "encrypted": "dim",
-    "unknown": "dim",
-    "empty": "dim",
-    "repairable": "warn",
-    "damaged": "bad",
-    "unreadable": "bad",
-}
-
-
-class Group(NamedTuple):
-    """A row of the left pane: what it is called, which sessions it means, how many these are."""
-
-    title: str
-    query: Query = Query()
-    total: int = -1
-    depth: int = 0
 
 
 class Library(Frame):
@@ -73,6 +54,10 @@ class Library(Frame):
         key("f", "filter", "filter", "library.filter", show=True),
         key("s", "sort", "sort", "library.sort", show=True),
         key("v", "validate", "validate", "library.validate", show=True),
+        key("r", "repair", "repair", "library.repair", show=True),
+        key("x", "redact", "redact", "library.redact", show=True),
+        key("d", "diff", "diff marked", "library.diff", show=True),
+        key("P", "prune", "what retention would do", "library.prune"),
         key("a", "parts", "subagents too", "library.parts"),
         key("y", "copy", "copy the path", "library.copy"),
         key("ctrl+r", "reload", "look again", "library.reload"),
@@ -267,11 +252,11 @@ class Library(Frame):
         title = glance.title if glance and glance.title else safe(item.name)
         return [
             Span(mark, "strong"),
-            *_columns(
-                (state or "…", _STYLES.get(state, "dim")),
-                (_moment(glance.started if glance else None, item, self._clock()), "dim"),
+            *columns(
+                (state or "…", STYLES.get(state, "dim")),
+                (moment(glance.started if glance else None, item, self._clock()), "dim"),
                 (about + f"{glance.records:,}" if glance and glance.records >= 0 else "–", ""),
-                (_size(item.size), ""),
+                (size_of(item.size), ""),
                 (safe(arrange.agent_of((item, glance))), "dim"),
                 cells=cells,
             ),
@@ -280,14 +265,14 @@ class Library(Frame):
         ]
 
     def _show_groups(self) -> None:
-        self._groups = list(_groups(self._seen))
+        self._groups = list(groups(self._seen))
         titles: Table[int] = Table(len(self._groups), self._draw_group)
         self.query_one("#pane-1", Scroller).show(titles, keep=True)
         shown = f"{len(self._rows):,}"
         words = " ".join(filter(None, (self._text,)))
         pane = self.query_one("#pane-2")
         pane.border_title = self.browser.signs(f"{shown} sessions · {self._order} first")
-        heads = _columns(
+        heads = columns(
             ("STATE", ""),
             ("STARTED", ""),
             ("RECORDS", ""),
@@ -308,7 +293,7 @@ class Library(Frame):
 
     def _show_details(self) -> None:
         item = self._current()
-        lines = [] if item is None else list(_details(item, self.glances))
+        lines = [] if item is None else list(details(item, self.glances))
         self.query_one("#pane-3", Scroller).show(Prose(lines))
 
     def on_scroller_moved(self, event: Scroller.Moved) -> None:
@@ -332,11 +317,8 @@ class Library(Frame):
         """Open the session, or go to the sessions of the group."""
         if self.focused_pane() == 1:
             self.action_pane(2)
-        elif (item := self._current()) is not None:
-            if item.trouble:
-                self.browser.say(item.trouble, bad=True)
-            else:
-                open_session(self, item.path)
+        elif (path := self._sound()) is not None:
+            open_session(self, path)
 
     def action_mark(self) -> None:
         """Mark the session, or take its mark away."""
@@ -348,6 +330,44 @@ class Library(Frame):
             self.listed.redraw()
             self.listed.action_down()
             self.refresh_frame()
+
+    def action_repair(self) -> None:
+        """Preview a repair of the session."""
+        from sesstool.tui.repairing import Repairing  # noqa: PLC0415 - few look at it
+
+        if (path := self._sound()) is not None:
+            self.app.push_screen(Repairing(path))
+
+    def action_redact(self) -> None:
+        """Review a redaction of the session."""
+        from sesstool.tui.redacting import Redacting  # noqa: PLC0415 - few look at it
+
+        if (path := self._sound()) is not None:
+            self.app.push_screen(Redacting(path))
+
+    def action_diff(self) -> None:
+        """Compare the two sessions that are marked."""
+        from sesstool.tui.diffing import Diffing  # noqa: PLC0415 - few look at it
+
+        if len(self._marked) != 2:
+            self.browser.say("mark two sessions with space, then d compares them")
+            return
+        left, right = self.marked
+        self.app.push_screen(Diffing(Name(left), Name(right)))
+
+    def action_prune(self) -> None:
+        """Preview what the retention policy does with all sessions that are listed here."""
+        from sesstool.tui.retaining import Retaining  # noqa: PLC0415 - few look at it
+
+        paths = [Path(name) for name in self._names]
+        self.app.push_screen(Retaining(paths, self.browser.options.policy))
+
+    def _sound(self) -> Path | None:
+        """The path of the session under the cursor; one that cannot be read is told."""
+        item = self._current()
+        if item is not None and item.trouble:
+            self.browser.say(item.trouble, bad=True)
+        return item.path if item is not None and not item.trouble else None
 
     @property
     def marked(self) -> list[Path]:
@@ -388,7 +408,7 @@ class Library(Frame):
         if words is None:
             return
         try:
-            self._query = _parsed(words)
+            self._query = parsed(words)
         except ValueError as error:
             self.browser.say(str(error), bad=True)
             return
@@ -429,126 +449,6 @@ class Library(Frame):
         self._wanted = ()
         self.glances = Glances(self.browser.options.keys)
         self._list_all()
-
-
-def _columns(
-    state: tuple[str, str],
-    when: tuple[str, str],
-    records: tuple[str, str],
-    size: tuple[str, str],
-    agent: tuple[str, str],
-    *,
-    cells: int,
-) -> Iterator[Span]:
-    """The columns before the title; where there is little room, fewer."""
-    yield Span(column(state[0], 11), state[1])
-    yield Span(column(when[0], 13), when[1])
-    if cells >= _ROOMY:
-        yield Span(column(records[0], 8, right=True), records[1])
-    yield Span(column(size[0], 10, right=True) + "  ", size[1])
-    if cells >= _ROOMY:
-        yield Span(column(agent[0], 12) + " ", agent[1])
-
-
-def _groups(seen: Groups) -> Iterator[Group]:
-    """The rows of the left pane."""
-    total = sum(sum(projects.values()) for projects in seen.agents.values())
-    yield Group("All sessions", Query(), total)
-    for agent, projects in sorted(seen.agents.items()):
-        yield Group(
-            agent or "other places", Query(agents=frozenset({agent})), sum(projects.values()), 1
-        )
-        for project, count in sorted(projects.items(), key=lambda pair: (-pair[1], pair[0])):
-            if project:
-                name = Path(seen.names.get(project, project)).name or project
-                agents, only = frozenset({agent}), frozenset({project})
-                yield Group(name, Query(agents=agents, projects=only), count, 2)
-    if seen.attention:
-        yield Group("Needs attention", Query(states=frozenset(seen.attention)))
-        for state, count in seen.attention.items():
-            yield Group(state, Query(states=frozenset({state})), count, 1)
-    if seen.encrypted:
-        yield Group("Protection")
-        yield Group("encrypted", Query(states=frozenset({"encrypted"})), seen.encrypted, 1)
-
-
-def _parsed(words: str) -> Query:
-    """What a filter means. Raises ValueError in words for a person."""
-    agents, states, text, since = set(), set(), [], None
-    for word in words.split():
-        name, colon, value = word.partition(":")
-        if colon and name == "agent":
-            agents |= set(value.split(","))
-        elif colon and name == "state":
-            states |= set(value.replace("-", " ").split(","))
-        elif colon and name == "since":
-            try:
-                since = datetime.fromisoformat(value).astimezone(UTC)
-            except ValueError as error:
-                raise ValueError("since: takes a date such as 2026-03-01") from error
-        else:
-            text.append(word)
-    if unknown := states - set(STATES):
-        raise ValueError(f"state: takes one of {', '.join(STATES)}, not {min(unknown)}")
-    return Query(frozenset(agents), states=frozenset(states), text=" ".join(text), since=since)
-
-
-def _moment(started: datetime | None, item: Item, now: datetime) -> str:
-    """When a session began, else when it was last written, as people say it."""
-    when = started or datetime.fromtimestamp(item.mtime / 1e9, UTC)
-    age = now.date() - when.date()
-    if not age:
-        return f"today {when:%H:%M}"
-    if timedelta(0) < age < timedelta(7):
-        return f"{when:%a %H:%M}"
-    return f"{when:%b %d %H:%M}" if when.year == now.year else f"{when:%Y-%m-%d}"
-
-
-def _size(size: float) -> str:
-    """Bytes for people."""
-    if size < 1000:
-        return f"{size:.0f} B"
-    for unit in ("KB", "MB"):
-        size /= 1000
-        if size < 1000:
-            return f"{size:.1f} {unit}"
-    return f"{size / 1000:.1f} GB"
-
-
-def _details(item: Item, glances: Glances) -> Iterator[Line | Span | str]:
-    """What is known of a session, line by line."""
-    glance = glances.known(item) or Glance(arrange.state_of((item, None)))
-    yield Span(f"{safe(glance.id or item.id)}  {safe(str(item.path))}")
-    yield Span(f"{'state':11}{glance.state or 'not looked at yet'}  {safe(glance.why)}")
-    sure = f", {glance.score} % sure" if glance.score else ""
-    form = safe(glance.format or item.format or "unknown")
-    ends = f"ends with {_ARTICLES[glance.ends]}" if glance.ends in _ARTICLES else ""
-    yield Span(f"{'format':11}{form}{sure}   {ends}{', torn' if glance.torn else ''}")
-    if glance.started or glance.last:
-        span = [f"{when:%Y-%m-%d %H:%M}" if when else "?" for when in (glance.started, glance.last)]
-        yield Span(f"{'span':11}{span[0]} to {span[1]} UTC")
-    if glance.cwd or item.project:
-        yield Span(f"{'project':11}{safe(glance.cwd or item.project)}")
-    if glance.model:
-        yield Span(f"{'model':11}{safe(glance.model)}")
-    if glance.origin:
-        yield Span(f"{'fork of':11}{safe(glance.origin.session)}")
-    examined = glances.examined(item)
-    if examined is None:
-        yield Span(f"{'findings':11}not validated (v validates)", "dim")
-    else:
-        counts = f"{examined.errors} errors, {examined.warnings} warnings"
-        yield Span(f"{'findings':11}{counts}, {examined.safe} safe fixes: {safe(examined.why)}")
-
-
-_ARTICLES = {
-    "answer": "an answer",
-    "prompt": "a prompt",
-    "call": "a call without result",
-    "question": "a question to a person",
-    "result": "a tool result",
-    "compaction": "a compaction",
-}
 
 
 def screen(paths: Sequence[Path], options: Options) -> Library:
