@@ -242,7 +242,7 @@ def test_d_compares_the_two_sessions_that_are_marked(folder):
     """With fewer marks it says what to do."""
     assert "mark two sessions" in played(library(folder), "d")
     text = played(library(folder), "space", "space", "d")
-    assert "0a1b2c3d" in text.split("\n")[0]
+    assert "change 1" in text.split("\n")[0]
     assert "diff" in text.split("\n")[0]
 
 
