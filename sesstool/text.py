@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import unicodedata
@@ -61,6 +62,15 @@ def safe(text: str) -> str:
 def quoted(path: object) -> str:
     """A path as one word of a shell, in a command that a person is told to run."""
     return safe(shlex.quote(str(path)))
+
+
+def from_here(path: str | os.PathLike[str]) -> str:
+    """A path as short as it can be said: from the folder that this runs in, or from home."""
+    whole = os.path.abspath(path)  # noqa: PTH100 - links stay as they are
+    for folder, sign in ((os.getcwd(), ""), (os.path.expanduser("~"), "~" + os.sep)):  # noqa: PTH109, PTH111 - plain text
+        if folder != os.sep and whole.startswith(folder + os.sep):
+            return safe(sign + whole[len(folder) + 1 :])
+    return safe(whole)
 
 
 def session_word(path: object) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sesstool.text import _KEPT, _SHOWN, elide, quoted, safe, structure, width
+from sesstool.text import _KEPT, _SHOWN, elide, from_here, quoted, safe, structure, width
 
 RECORD = json.dumps(
     {
@@ -172,3 +172,14 @@ def test_little_is_remembered_of_what_is_shown():
     text = "\x1b" + "".join(map(chr, range(0x20000)))
     assert len(safe(text)) > len(text)
     assert len(_SHOWN) <= _KEPT
+
+
+def test_a_path_is_said_from_here_or_from_home(tmp_path, monkeypatch):
+    """What is below this folder, or below home, is said from there; all else whole, and safely."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert from_here("a.jsonl") == "a.jsonl"
+    assert from_here(tmp_path / "here" / "a\x1b.jsonl") == "a␛.jsonl"
+    assert from_here(tmp_path / "b.jsonl") == "~/b.jsonl"
+    assert from_here("/elsewhere/c.jsonl") == "/elsewhere/c.jsonl"

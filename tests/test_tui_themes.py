@@ -15,7 +15,7 @@ from sesstool import config
 from sesstool.api.viewing import open_view
 from sesstool.tui.conversation import Conversation
 from sesstool.tui.scroller import STYLES, Scroller
-from sesstool.tui.themes import THEMES
+from sesstool.tui.themes import OWN
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "damaged" / "unanswered-claude-code.jsonl"
 LEAST = 4.5
@@ -47,7 +47,7 @@ def test_the_contrast_is_that_of_wcag():
     assert contrast(Color(118, 118, 118), Color(255, 255, 255)) == pytest.approx(4.54, abs=0.01)
 
 
-@pytest.mark.parametrize("theme", [theme.name for theme in THEMES])
+@pytest.mark.parametrize("theme", [theme.name for theme in OWN])
 @pytest.mark.parametrize("keys", ["", "question_mark", "ctrl+p", "slash"])
 def test_every_text_on_the_screen_has_contrast(theme, keys):
     """Each character that is drawn, in each theme, stands out 4.5 to 1."""
@@ -70,7 +70,7 @@ def test_every_text_on_the_screen_has_contrast(theme, keys):
         assert contrast(*colors(segment)) >= LEAST, (segment.text, colors(segment))
 
 
-@pytest.mark.parametrize("theme", [theme.name for theme in THEMES])
+@pytest.mark.parametrize("theme", [theme.name for theme in OWN])
 def test_every_style_of_a_span_has_contrast(theme):
     """On the background of a pane, of the cursor and of a match."""
 
@@ -122,4 +122,4 @@ def test_the_settings_know_the_themes():
             return set(pilot.app.available_themes)
 
     assert set(config.THEMES) <= asyncio.run(run())
-    assert {theme.name for theme in THEMES} < set(config.THEMES)
+    assert {theme.name for theme in OWN} < set(config.THEMES)

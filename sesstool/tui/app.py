@@ -17,13 +17,14 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from sesstool.config import THEMES
 from sesstool.errors import SesstoolError
 from sesstool.text import safe
 from sesstool.tui.frame import Frame
 from sesstool.tui.help import Help
-from sesstool.tui.keys import key
+from sesstool.tui.keys import key, shown
 from sesstool.tui.signs import in_ascii
-from sesstool.tui.themes import DEFAULT, FALLBACK, THEMES
+from sesstool.tui.themes import DEFAULT, FALLBACK, OWN
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -86,7 +87,7 @@ class Browser(App[int]):
         self.ending = False
         self._first = first
         self.broke: Exception | None = None
-        for theme in THEMES:
+        for theme in OWN:
             self.register_theme(theme)
         self.theme = options.theme
         if options.still:
@@ -199,8 +200,9 @@ class Browser(App[int]):
             if binding.id and binding.id not in seen and not binding.id.startswith("move."):
                 seen.add(binding.id)
                 run = _runner(self, active.node, binding.action)
-                yield SystemCommand(binding.description, f"key {binding.key}", run)
-        for theme in sorted(self.available_themes):
+                title = binding.description[:1].upper() + binding.description[1:]
+                yield SystemCommand(title, f"key {shown(binding.key)}", run)
+        for theme in THEMES:
             yield SystemCommand(f"Theme: {theme}", "colours", _setter(self, theme))
 
 

@@ -13,7 +13,7 @@ from sesstool.retention.decide import days
 from sesstool.retention.entries import Entry
 from sesstool.retention.policy import Hold, Match, Rule
 from sesstool.retention.trash import PURGED
-from sesstool.text import safe
+from sesstool.text import from_here, safe
 from sesstool.tui.lines import Line, Span
 
 _FILES = 8
@@ -83,7 +83,7 @@ def comes(action: str, plan: Plan) -> str:
 
 def about(plan: Plan, row: Row | Entry) -> Iterator[Span | Line | str]:
     """What is done with a session, why, with which files, and what is not reached."""
-    yield Span(path_of(row), "strong")
+    yield Span(from_here(path_of(row)), "strong")
     action = action_of(row)
     if isinstance(row, Entry):
         yield f"{report.gone_by(row)}: {row.id}"

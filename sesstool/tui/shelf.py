@@ -12,7 +12,7 @@ from sesstool.library import arrange
 from sesstool.library.arrange import Groups, Query
 from sesstool.library.discover import Item
 from sesstool.library.glance import STATES, Glance
-from sesstool.text import safe
+from sesstool.text import from_here, safe
 from sesstool.tui.lines import Line, Span, column
 
 # Where there are fewer cells, some columns are left out.
@@ -125,7 +125,7 @@ def size_of(size: float) -> str:
 def details(item: Item, glances: Glances) -> Iterator[Line | Span | str]:
     """What is known of a session, line by line."""
     glance = glances.known(item) or Glance(arrange.state_of((item, None)))
-    yield Span(f"{safe(glance.id or item.id)}  {safe(str(item.path))}")
+    yield Span(f"{safe(glance.id or item.id)}  {from_here(item.path)}")
     yield Span(f"{'state':11}{glance.state or 'not looked at yet'}  {safe(glance.why)}")
     sure = f", {glance.score} % sure" if glance.score else ""
     form = safe(glance.format or item.format or "unknown")

@@ -6,7 +6,7 @@ from textual.theme import Theme
 
 _COMMON = {"block-cursor-text-style": "none", "input-cursor-text-style": "reverse"}
 
-THEMES = (
+OWN = (
     Theme(
         name="sesstool-dark",
         primary="#8ab4f8",
