@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from sesstool.text import elide, safe, width
-from sesstool.tui.keys import key, shown
+from sesstool.tui.keys import key, listed, shown
 from sesstool.tui.scroller import Scroller
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def footer(screen: Frame) -> Iterable[tuple[str, str]]:
             continue
         done.add(stem)
         if binding.group is not None:
-            yield " ".join(keys_of(screen, stem)), binding.group.description
+            yield listed(keys_of(screen, stem)), binding.group.description
         else:
             yield shown(binding.key), binding.description
 

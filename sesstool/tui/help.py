@@ -12,7 +12,7 @@ from textual.screen import ModalScreen, Screen
 
 from sesstool.text import width
 from sesstool.tui.frame import stem_of
-from sesstool.tui.keys import key, shown
+from sesstool.tui.keys import key, listed, shown
 from sesstool.tui.lines import Line, Prose, Span, column
 from sesstool.tui.scroller import Scroller
 
@@ -96,7 +96,7 @@ def _rows(bindings: Iterable[Binding], *, names: bool) -> Iterator[tuple[str, st
         keys, _ = found.setdefault(stem, ([], f"{stem}  {what}" if names else what))
         if shown(binding.key) not in keys:
             keys.append(shown(binding.key))
-    yield from ((" ".join(keys), what) for keys, what in found.values())
+    yield from ((listed(keys), what) for keys, what in found.values())
 
 
 def grouped(screen: Screen[Any]) -> dict[str, list[Binding]]:

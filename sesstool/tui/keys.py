@@ -42,15 +42,22 @@ def key(keys: str, action: str, what: str, id: str, *, show: bool = False) -> Bi
 
 
 def pair(
-    one: str, other: str, action: str, what: str, id: str, *, show: bool = False
+    one: str,
+    other: str,
+    action: str,
+    what: str,
+    id: str,
+    *,
+    show: bool = False,
+    ways: tuple[str, str] = ("previous", "next"),
 ) -> list[Binding]:
     """Two keys, as characters, that go to the previous and the next of a kind.
 
-    They do `action(-1)` and `action(1)`.
+    They do `action(-1)` and `action(1)`; `ways` are the words for these, and the ends of the ids.
     """
     group = Binding.Group(what)
-    _ids.update({f"{id}.previous", f"{id}.next"})
-    steps = ((one, -1, "previous"), (other, 1, "next"))
+    _ids.update(f"{id}.{way}" for way in ways)
+    steps = ((one, -1, ways[0]), (other, 1, ways[1]))
     return [
         Binding(
             _NAMED.get(keys, keys),
@@ -70,6 +77,23 @@ _ids: set[str] = set()
 def known_ids() -> set[str]:
     """The ids of all bindings of the modules that are loaded."""
     return set(_ids)
+
+
+def digits(action: str, what: str, id: str, *, show: bool = False) -> list[Binding]:
+    """The keys 0 to 9, which do `action(0)` to `action(9)`."""
+    group = Binding.Group(what)
+    _ids.update(f"{id}.{n}" for n in range(10))
+    return [
+        Binding(str(n), f"{action}({n})", f"{what} {n}", show=show, id=f"{id}.{n}", group=group)
+        for n in range(10)
+    ]
+
+
+def listed(keys: list[str]) -> str:
+    """The keys of a group as people read them: many in a row by the first and the last."""
+    if len(keys) > 2 and all(map(str.isdecimal, keys)):
+        return f"{min(keys)}-{max(keys)}"
+    return " ".join(keys)
 
 
 def shown(keys: str) -> str:

@@ -109,6 +109,22 @@ class Scroller(Widget, can_focus=True):
             self._top = self.cursor = self.blocks.first()
         self._moved()
 
+    def renew(self, block: Any) -> None:
+        """Draw one block anew: what it says has changed."""
+        for place in [place for place in self._drawn if place[0] == block]:
+            del self._drawn[place]
+        self._moved()
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the last line of all is seen."""
+        rows, last = self.rows(), self.blocks.last()
+        if not rows or rows[-1][0] != last:
+            return not rows
+        above = self._skip if self._top == last else 0
+        seen = sum(block == last for block, _ in rows)
+        return bool(above + seen >= len(self._block(last)))
+
     def _moved(self) -> None:
         self._rows = None
         self.refresh()

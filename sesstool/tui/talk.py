@@ -30,14 +30,16 @@ _STYLES = {"call": "tool", "result": "tool", "thinking": "dim", "note": "dim"}
 class Shown:
     """What is shown of a session: thinking, what tools put out, notes, and which records whole.
 
-    `only` are the offsets of the records that are shown, all where it is None. `text` is what is
-    looked for, and `marked` what a person marked.
+    With `whole` records are shown whole, but those in `opened`. `only` are the offsets of the
+    records that are shown, all where it is None. `text` is what is looked for, and `marked` what a
+    person marked.
     """
 
     thinking: bool = False
     output: bool = True
     notes: bool = False
     wrap: bool = True
+    whole: bool = False
     opened: set[int] = field(default_factory=set)
     marked: set[int] = field(default_factory=set)
     only: array[int] | None = None
@@ -46,6 +48,9 @@ class Shown:
 
 class Talk:
     """The records of a view, each known by the offset of its line."""
+
+    OPENS = "space"
+    """The key that shows all of a long text."""
 
     def __init__(self, view: View, shown: Shown, signs: Callable[[str], str] = str) -> None:
         """Show a view."""
@@ -113,7 +118,7 @@ class Talk:
 
     def draw(self, key: int, cells: int) -> Sequence[Line]:
         """See `lines.Blocks`."""
-        look = self.view.look(key)
+        look = self._look(key)
         lines: list[Line] = []
         said = [p for p in look.passages if self._visible(p)]
         if not said and not look.fault:
@@ -124,6 +129,9 @@ class Talk:
             lines += self._fault(key, look, cells)
         lines.append(())
         return [self._found(line) for line in lines]
+
+    def _look(self, key: int) -> Look:
+        return self.view.look(key)
 
     def _passage(
         self, key: int, look: Look, passage: Passage, cells: int, *, first: bool
@@ -182,7 +190,7 @@ class Talk:
             count = text.count("\n") + 1
             yield (margin, Span(f"~ output, {count:,} lines (o shows it)", "dim"))
             return
-        most = OPENED if key in self.shown.opened else FOLDED
+        most = OPENED if (key in self.shown.opened) != self.shown.whole else FOLDED
         room = max(cells - INDENT, 4)
         shown = taken = 0
         for line in lines_of(text):
@@ -195,7 +203,7 @@ class Talk:
                 break
         left = text.count("\n") + 1 - taken
         if shown >= most and (left or len(text) > room * most):
-            how = "space shows them" if most == FOLDED else "Y copies the record"
+            how = f"{self.OPENS} shows them" if most == FOLDED else "Y copies the record"
             more = f"{left:,} more lines" if left else "this line goes on"
             yield (margin, Span(self._signs(f"… {more} ({how})"), "dim"))
 
