@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LONGEST = 8 << 20
 _KEPT = 512
 _KEPT_SIZE = 1 << 16
+# Lines at the head in which the first prompt is looked for.
+_HEAD = 50
 
 
 @dataclass(slots=True)
@@ -100,15 +102,31 @@ class View:
         span = self.places.span(start)
         return self.source.read(span.start, min(span.end, span.start + most))
 
-    def _kept_look(self, start: int) -> Look:
-        span = self.places.span(start)
+    def title(self) -> str:
+        """The first line of the first prompt, "" where the head of the session has none."""
+        start: int | None = 0 if self.source.size else None
+        for _ in range(_HEAD):
+            if start is None:
+                break
+            for passage in self.look(start).passages:
+                if passage.kind == "message" and passage.name == "user":
+                    return passage.text.strip().split("\n", 1)[0][:80]
+            start = self.places.after(start)
+        return ""
+
+    def _kept_look(self, start: int, end: int = -1) -> Look:
+        span = self._span(start, end)
         if span.end - span.start > _KEPT_SIZE:
             self.look.cache_clear()  # few of them are ever asked for again
-            return self._large(start)
-        return self._look(start)
+            return self._large(start, end)
+        return self._look(start, end)
 
-    def _look(self, start: int) -> Look:
-        span = self.places.span(start)
+    def _span(self, start: int, end: int) -> Span:
+        """The line at an offset, or the bytes up to `end`: one record of several in a line."""
+        return self.places.span(start) if end < 0 else Span(start, end, end)
+
+    def _look(self, start: int, end: int = -1) -> Look:
+        span = self._span(start, end)
         look = Look(span)
         if look.size > LONGEST:
             look.fault = f"a line of {look.size:,} bytes, too long to be shown"

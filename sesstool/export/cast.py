@@ -21,8 +21,6 @@ from sesstool.text import wrapped
 VERSIONS = (2, 3)
 # Between two pieces of a typed text so many seconds pass.
 _FRAME = 0.05
-# Kinds of records that are typed: what somebody said. All else was there at once.
-_TYPED = ("prompt", "user", "assistant", "thinking")
 _STYLES = {
     "prompt": "1;36",
     "user": "1;36",
@@ -118,7 +116,7 @@ class _Writer:
         head, *texts = [*said] or [f"[{line}]\n", replayed.damage(timeline, index) + "\n", "\n"]
         yield at, "o", self._body(head.rstrip("\n"), _STYLES.get(what, "1"))
         body = "".join(self._body(text.rstrip("\n")) for text in texts)
-        time = timeline.typing(index) if self._typing and what in _TYPED else 0.0
+        time = timeline.typing(index) if self._typing and timeline.is_typed(index) else 0.0
         frames = max(math.ceil(time / _FRAME), 1)
         size = math.ceil(len(body) / frames)
         for frame, start in enumerate(range(0, len(body), size)):

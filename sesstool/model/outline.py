@@ -39,13 +39,18 @@ class Outline:
 
     def read(self) -> Iterator[int]:
         """Read the session; yields with each record how many bytes are read."""
+        for record, _ in self.reading():
+            yield record.end
+
+    def reading(self) -> Iterator[tuple[Record, Meaning | None]]:
+        """The same, with each record and its meaning, for whoever needs them as well."""
         for record, meaning in self.session.read():
             if meaning is None:
                 self._mark("damage", record.start)
             else:
                 self._see(record, meaning)
             self.reached = record.end
-            yield record.end
+            yield record, meaning
         self.results.sort()
         self.calls.sort()
         pairing, graph = self.session.pairing, self.session.graph

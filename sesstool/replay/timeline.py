@@ -9,8 +9,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from datetime import UTC, datetime
 from functools import partial
+from itertools import accumulate, islice, repeat
+from operator import sub
 from typing import Any, NamedTuple
 
 from sesstool.errors import UsageError
@@ -45,6 +48,9 @@ _WHAT = {what: n for n, what in enumerate(WHATS)}
 _MARKERS = {_WHAT["prompt"]: "prompt", _WHAT["compaction"]: "compaction"}
 # Bits beside what a record is.
 _FORK, _ASIDE, _KIND = 0x80, 0x40, 0x3F
+_KINDS = bytes(byte & _KIND for byte in range(256))
+# What somebody said, and is typed; all else was there at once.
+_BY_HAND = {"prompt", "user", "assistant", "thinking"}
 _MOST = (1 << 16) - 1
 # With each of so many lines it is told how far the session is read.
 _TOLD = 1024
@@ -89,6 +95,10 @@ class Timeline:
         """What a record is, one of WHATS."""
         return WHATS[self._whats[index] & _KIND]
 
+    def is_typed(self, index: int) -> bool:
+        """Whether the text of a record was said by somebody, and not there at once."""
+        return self.what(index) in _BY_HAND
+
     def recorded(self, index: int) -> float:
         """Seconds from the first record to this one, as recorded; never less than before."""
         return self._times[index]
@@ -131,6 +141,14 @@ class Timeline:
         """The record that was shown last at a time of the replay, -1 where nothing is shown."""
         return bisect_right(self._shown, max(seconds, 0.0)) - 1
 
+    def first_at(self, seconds: float) -> int:
+        """The first record that is shown at a time of the replay or later."""
+        return bisect_left(self._shown, seconds)
+
+    def index_from(self, start: int) -> int:
+        """The first record that begins at a byte offset or behind it; the last where none does."""
+        return min(bisect_left(self._starts, start), len(self) - 1)
+
     def index_of(self, line: int) -> int:
         """The first record that stands at a line or below it; the last one where none does."""
         return min(bisect_left(self._lines, line), len(self) - 1)
@@ -166,11 +184,13 @@ class Timeline:
         self._shown = array("d", self._paces())
 
     def _paces(self) -> Iterator[float]:
-        at = 0.0
-        for index in range(len(self)):
-            if index:
-                at += min(self.gap(index), self.idle) if self.timed else self._read(index - 1)
-            yield at
+        """The time of the replay at each record, and nothing where there is none."""
+        if self.timed:
+            gaps = map(sub, islice(self._times, 1, None), self._times)
+            waits = map(min, gaps, repeat(self.idle))
+        else:
+            waits = map(self._read, range(len(self) - 1))
+        return islice(accumulate(waits, initial=0.0), len(self))
 
     def _read(self, index: int) -> float:
         return min(max(self._lengths[index] / _READ, _SHORTEST), _LONGEST)
@@ -193,6 +213,12 @@ class Timeline:
             column = getattr(self, name)
             setattr(self, name, array(column.typecode, (column[n] for n in kept)))
         self._whats = bytearray(self._whats[n] for n in kept)
+
+    def unmarked(self) -> Timeline:
+        """A copy that knows of no markers and branches: `keep` and `finish` make a branch of it."""
+        out = copy(self)
+        vars(out).update(_whats=self._whats.translate(_KINDS), _marked=array("i"))
+        return out
 
     def part(self, of_branch: Callable[[int], bool]) -> None:
         """Tell the records of other branches; `of_branch` takes the offset of a record."""
@@ -249,10 +275,12 @@ def build(
     *,
     thinking: bool = False,
     progress: Callable[[int], None] | None = None,
+    records: Iterable[tuple[Record, Meaning | None]] | None = None,
 ) -> Timeline:
     """The timeline of a session that was not read yet; it is read once.
 
-    `progress` is told now and then up to which byte offset it is read.
+    `progress` is told now and then up to which byte offset it is read. `records` are those of the
+    session, where somebody else looks at them too, or reads them again.
 
     `branch` is "all", "live" for what a resume reaches, or the record that a branch ends with, by
     line, id or beginning of the id. `thinking` says that thoughts are shown too. Raises UsageError
@@ -260,7 +288,7 @@ def build(
     """
     out, clock, graph = Timeline(), _Clock(), session.graph
     named = Named("" if branch in ("all", "live") else branch)
-    for record, meaning in session.read():
+    for record, meaning in session.read() if records is None else records:
         if progress is not None and record.line % _TOLD == 0:
             progress(record.end)
         if meaning is None:
@@ -268,7 +296,7 @@ def build(
                 out.add(record, "damage", 0, clock.see(""))
             continue
         if graph is not None and meaning.linked:
-            named.see(record, meaning, len(graph) - 1)
+            named.see(record, meaning, graph.row_at(record.start))
         seconds, what, length = clock.see(meaning.time), "", 0
         for passage in shown(record.value or {}, meaning, thinking=thinking):
             what = what or _what_is(passage, meaning)
@@ -292,6 +320,19 @@ def build(
     return out
 
 
+def branch_of(whole: Timeline, session: Session, leaf: int) -> Timeline:
+    """The branch whose leaf is a row of the session's graph, out of the timeline of all branches.
+
+    It is what `build` makes of the branch, without the session being read again.
+    """
+    graph, out = session.graph, whole.unmarked()
+    assert graph is not None
+    on_way = way(session, graph, leaf)
+    out.keep(partial(_belongs, graph, on_way))
+    out.finish(graph.place(row).start for row in forks(graph, on_way))
+    return out
+
+
 def _belongs(graph: Graph, rows: bytearray, start: int) -> bool:
     """Whether the record at an offset is of a branch; one without a place in the tree always is."""
     row = graph.row_at(start)
@@ -300,12 +341,14 @@ def _belongs(graph: Graph, rows: bytearray, start: int) -> bool:
 
 def shown(value: dict[str, Any], meaning: Meaning, *, thinking: bool) -> Iterator[Passage]:
     """The passages of a record that a replay shows: what was said and done, without notes."""
-    for passage in passages(value, meaning):
-        if passage.kind == "thinking":
-            if thinking and passage.text:
-                yield passage
-        elif passage.kind != "note":
-            yield passage
+    return (p for p in passages(value, meaning) if is_shown(p, thinking=thinking))
+
+
+def is_shown(passage: Passage, *, thinking: bool) -> bool:
+    """Whether a replay shows a passage."""
+    if passage.kind == "thinking":
+        return thinking and bool(passage.text)
+    return passage.kind != "note"
 
 
 def _what_is(passage: Passage, meaning: Meaning) -> str:
