@@ -459,12 +459,15 @@ def test_a_file_gets_all_at_once(story, tmp_path, clock, capsysbinary):
     assert run(capsysbinary, story, "-o", target)[0] == 6
 
 
-def test_a_terminal_gets_the_player(story, capsysbinary, monkeypatch):
-    """Until it is there the hint names what is."""
+def test_the_player_needs_a_terminal_with_keys(story, capsysbinary, monkeypatch):
+    """Where stdin is none the hint names what there is; --speed 0 prints by itself."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
     code, _, err = run(capsysbinary, story)
     assert code == 2
     assert "hint: add --plain" in err
+    code, out, _ = run(capsysbinary, story, "--speed", "0")
+    assert (code, "All at once." in out) == (0, True)
 
 
 def test_branches_subagents_and_damage_are_said(tmp_path, capsysbinary):

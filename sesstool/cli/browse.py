@@ -29,6 +29,7 @@ SCREENS = {
     "repair": "sesstool.tui.repairing:screen",
     "redact": "sesstool.tui.redacting:screen",
     "prune": "sesstool.tui.retaining:screen",
+    "replay": "sesstool.tui.playing:screen",
 }
 """Name → the function that makes the screen of some paths."""
 

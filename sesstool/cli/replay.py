@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from sesstool.api.replaying import Wish
+from sesstool.cli.browse import app_options, appearance, run
 from sesstool.cli.common import Common, Number, common, out_stream
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import noted, single, watched
@@ -21,6 +24,10 @@ from sesstool.model.session import open_session
 from sesstool.records.opening import open_source
 from sesstool.records.write import create
 from sesstool.replay.timeline import IDLE, Timeline, build
+
+if TYPE_CHECKING:
+    from sesstool.tui.app import Options
+    from sesstool.tui.frame import Frame
 
 
 @click.command("replay")
@@ -58,6 +65,7 @@ from sesstool.replay.timeline import IDLE, Timeline, build
 )
 @click.option("--thinking", is_flag=True, help="Also show thinking.")
 @click.option("--whole", is_flag=True, help="Show all of long texts.")
+@appearance
 @key_options
 @format_option
 def command(
@@ -70,6 +78,9 @@ def command(
     branch: str,
     thinking: bool,
     whole: bool,
+    theme: str | None,
+    in_ascii: bool,
+    no_mouse: bool,
     identities: tuple[Path, ...],
     passphrase_fd: int | None,
     format_name: str | None,
@@ -79,11 +90,16 @@ def command(
     On a terminal this opens a player; --plain prints to the terminal itself, as time goes by.
     """
     found = single(path)
-    keys = keys_of(shared, identities, passphrase_fd)
     to_file = shared.output is not None and str(shared.output) != "-"
     to_terminal = not to_file and sys.stdout.isatty()
-    if to_terminal and not plain:
-        _player()
+    if to_terminal and not plain and speed != 0:
+        _refuse(found)
+        options = app_options(
+            shared, theme, identities, passphrase_fd, writes=False, ascii=in_ascii
+        )
+        wish = Wish(branch, line or 1, -1, 1.0 if speed is None else speed, idle, thinking, whole)
+        return run(_player(found, options, wish, format_name), options, mouse=not no_mouse)
+    keys = keys_of(shared, identities, passphrase_fd)
     with open_source(found, keys) as source:
         session = open_session(source, format_name or "")
         with watched(shared, found) as advance:
@@ -103,14 +119,17 @@ def command(
     return 0
 
 
-def _player() -> None:
-    """Open the player, which takes the whole screen."""
-    try:
-        import_module("sesstool.tui.replay")
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            "there is no player for the whole screen yet", hint="add --plain"
-        ) from error
+def _refuse(found: Path | str) -> None:
+    """Refuse to open the player where no keys reach it. Raises UsageError."""
+    if found == "-" or not sys.stdin.isatty() or os.environ.get("TERM") == "dumb":
+        raise UsageError("the player needs a terminal that gives it keys", hint="add --plain")
+
+
+def _player(found: Path | str, options: Options, wish: Wish, format_name: str | None) -> Frame:
+    """The player, which takes the whole screen."""
+    from sesstool.tui.playing import opened  # noqa: PLC0415 - start-up time
+
+    return opened(Path(found), options, wish, format_name or "")
 
 
 def _first(timeline: Timeline, line: int | None) -> int:
