@@ -18,6 +18,7 @@ from textual.worker import get_current_worker
 from sesstool import api
 from sesstool.api import diffing
 from sesstool.api.diffing import Pair
+from sesstool.api.replaying import Wish
 from sesstool.api.sealing import facts_of
 from sesstool.api.viewing import View, open_view
 from sesstool.errors import NoMatchError, SesstoolError, UsageError
@@ -80,6 +81,7 @@ class Conversation(Frame):
         key("v", "validate", "validate", "talk.validate"),
         key("r", "repair", "repair: a preview", "talk.repair"),
         key("x", "redact", "redact: a review", "talk.redact"),
+        key("p", "replay", "replay from here", "talk.replay"),
         key("y", "copy", "copy the text", "talk.copy", show=True),
         key("Y", "copy_raw", "copy the raw line", "talk.copy-raw"),
         key("ctrl+r", "reload", "reload from disk", "talk.reload"),
@@ -167,20 +169,8 @@ class Conversation(Frame):
         talk = Talk(self.view, self.shown, self.browser.signs)
         self.talk.show(talk, keep=keep)
         if not self._title:
-            self._title = self._first_words()
+            self._title = self.view.title()
         self.refresh_frame()
-
-    def _first_words(self) -> str:
-        """The first line of the first prompt, from the head of the session."""
-        start: int | None = 0
-        for _ in range(50):
-            if start is None or not self.view.source.size:
-                break
-            for passage in self.view.look(start).passages:
-                if passage.kind == "message" and passage.name == "user":
-                    return passage.text.strip().split("\n", 1)[0][:80]
-            start = self.view.places.after(start)
-        return ""
 
     def _list(self) -> None:
         """Draw the list of places anew."""
@@ -496,6 +486,21 @@ class Conversation(Frame):
         from sesstool.tui.redacting import Redacting  # noqa: PLC0415 - few look at it
 
         self.app.push_screen(Redacting(self.view.path))
+
+    def action_replay(self) -> None:
+        """Replay the session from the record under the cursor on."""
+        from sesstool.tui.playing import Playing  # noqa: PLC0415 - few look at it
+
+        view, read = self.view, self._done >= 1
+        if view.session is None:
+            self.browser.say("only sessions can be replayed")
+            return
+        if not read:
+            # It would be read by two at once.
+            view = open_view(view.path, self.browser.options.keys)
+        start = self.talk.cursor
+        wish = Wish(start=-1 if start is None else start)
+        self.app.push_screen(Playing(view, wish, owned=not read))
 
     def action_reload(self) -> None:
         """Read the file anew."""
