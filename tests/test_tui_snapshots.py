@@ -37,6 +37,7 @@ FRAMES = {
     "repair": ("repair", ["damaged/several-faults.jsonl"], ""),
     "redact": ("redact", ["private/harbour-desk.jsonl"], ""),
     "prune": ("prune", ["good"], "p 2 0 2 6 minus 0 6 minus 0 1 enter"),
+    "replay": ("replay", [GOOD], "full_stop full_stop"),
     "help": ("conversation", [UNANSWERED], "question_mark"),
     "palette": ("conversation", [UNANSWERED], "ctrl+p"),
     "search": ("conversation", [UNANSWERED], "slash"),
