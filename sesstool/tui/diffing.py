@@ -133,12 +133,12 @@ class Diffing(Frame):
         try:
             found = files.enter_context(diffing.diff(*self.names, keys=self.browser.options.keys))
         except SesstoolError as error:
-            self.app.call_from_thread(self._failed, error)
+            self.tell(self._failed, error)
             return
         if worker.is_cancelled:
             files.close()
         else:
-            self.app.call_from_thread(self._compared, found, files)
+            self.tell(self._compared, found, files)
 
     def _failed(self, error: SesstoolError) -> None:
         self._told = "not compared"
@@ -188,7 +188,7 @@ class Diffing(Frame):
             except IndexError:  # folded meanwhile
                 lines = [()]
             if not worker.is_cancelled:
-                self.app.call_from_thread(self._laid, changes, (row, cells), lines)
+                self.tell(self._laid, changes, (row, cells), lines)
 
     def _laid(self, changes: Changes, place: tuple[int, int], lines: list[Line]) -> None:
         changes.laid[place] = lines
@@ -274,10 +274,10 @@ class Diffing(Frame):
         try:
             other = diffing.retold(found, told)
         except SesstoolError as error:
-            self.app.call_from_thread(self.browser.fail, error)
+            self.tell(self.browser.fail, error)
             return
         if not worker.is_cancelled:
-            self.app.call_from_thread(self._compared, other, None)
+            self.tell(self._compared, other, None)
 
     # Taking it elsewhere
 
@@ -305,10 +305,10 @@ class Diffing(Frame):
         try:
             diff_html.save(target, found)
         except SesstoolError as error:
-            self.app.call_from_thread(self.browser.fail, error)
+            self.tell(self.browser.fail, error)
             return
         api.note_copy(target, *(name.path for name in self.names))
-        self.app.call_from_thread(self.browser.say, f"written: {target}")
+        self.tell(self.browser.say, f"written: {target}")
 
 
 def choose_diff(screen: Frame, path: Path, pairs: Sequence[Pair]) -> None:
@@ -389,10 +389,10 @@ class Both(Frame):
                         pass
                     found.append((view.places.number(start) or 0, raw_of(view, start, pointer)))
         except SesstoolError as error:
-            self.app.call_from_thread(self.browser.fail, error)
+            self.tell(self.browser.fail, error)
             return
         if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._show, found)
+            self.tell(self._show, found)
 
     def _show(self, lines: list[tuple[int, Raw]]) -> None:
         self._lines = lines

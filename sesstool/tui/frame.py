@@ -131,6 +131,20 @@ class Frame(Screen[None]):
             text = longer
         return text + " " * max(room + 2 - width(text), 1) + always
 
+    def tell(self, what: Callable[..., object], *arguments: Any, **named: Any) -> None:
+        """Have something done by the app, from a worker; nothing where this screen has gone."""
+        try:
+            app = self.app
+        except RuntimeError:  # there is none any more
+            return
+        if not self.is_attached or not app.is_running:
+            return
+        try:
+            app.call_from_thread(what, *arguments, **named)
+        except RuntimeError:
+            if app.is_running:
+                raise
+
     # Panes
 
     def _panes(self) -> list[Widget]:

@@ -116,11 +116,11 @@ class Inspector(Frame):
             raw = raw_of(self.view, seen.spot.start, seen.spot.pointer)
             position = inspecting.position(self.view, seen.call)
         except SesstoolError as error:
-            self.app.call_from_thread(self.browser.fail, error)
+            self.tell(self.browser.fail, error)
             return
         if worker.is_cancelled:
             return
-        self.app.call_from_thread(self._looked, seen, raw, position)
+        self.tell(self._looked, seen, raw, position)
         if seen.asked is None or seen.call is None:
             return
         likes: list[Like] = []
@@ -135,7 +135,7 @@ class Inspector(Frame):
                 likes.append(like)
         likes = nearest_likes(likes, seen.call)
         if not worker.is_cancelled:
-            self.app.call_from_thread(self._listed, likes)
+            self.tell(self._listed, likes)
 
     def _looked(self, seen: Inspection, raw: Raw, position: tuple[int, int]) -> None:
         self.seen = seen

@@ -139,10 +139,10 @@ class Library(Frame):
                     told = time.monotonic()
                     if get_current_worker().is_cancelled:
                         return
-                    self.app.call_from_thread(self._found, list(found), done=False)
+                    self.tell(self._found, list(found), done=False)
         except SesstoolError as error:
-            self.app.call_from_thread(self.browser.fail, error)
-        self.app.call_from_thread(self._found, found, done=True)
+            self.tell(self.browser.fail, error)
+        self.tell(self._found, found, done=True)
 
     def _found(self, items: list[Item], *, done: bool) -> None:
         self._items = items
@@ -170,8 +170,8 @@ class Library(Frame):
             meant = [row for row in shown if self._group.fits(row) and self._query.fits(row)]
             listed = [item for item, _ in arrange.ordered(meant, self._order)]
             seen = arrange.grouped(family.sessions)
-            self.app.call_from_thread(self._arranged, listed, seen)
-        self.app.call_from_thread(self._rested)
+            self.tell(self._arranged, listed, seen)
+        self.tell(self._rested)
 
     def _rested(self) -> None:
         self._arranging = False
@@ -219,11 +219,11 @@ class Library(Frame):
             if worker.is_cancelled:
                 return
             self.glances.page(items[start : start + _NEAR])
-            self.app.call_from_thread(self._glanced)
+            self.tell(self._glanced)
         if len(items) <= _NEAR and len(self._items) > _MANY:
             return  # to count takes longer than it tells
         seen = arrange.grouped(arrange.families(map(self._row, self._items)).sessions)
-        self.app.call_from_thread(self._grouped, seen)
+        self.tell(self._grouped, seen)
 
     def _glanced(self) -> None:
         self.listed.redraw()
@@ -436,7 +436,7 @@ class Library(Frame):
     @work(thread=True, group="examine")
     def _examine(self, item: Item) -> None:
         self.glances.examine(item)
-        self.app.call_from_thread(self._glanced)
+        self.tell(self._glanced)
 
     def action_copy(self) -> None:
         """Copy the path of the session."""

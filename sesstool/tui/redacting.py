@@ -158,12 +158,12 @@ class Redacting(Writing):
             )
         except SesstoolError as error:
             if not worker.is_cancelled:
-                self.app.call_from_thread(self._failed, error)
+                self.tell(self._failed, error)
             return
         if made is not None and worker.is_cancelled:
             made.close()
         elif made is not None:
-            self.app.call_from_thread(self._planned, made, kept)
+            self.tell(self._planned, made, kept)
 
     def _planned(self, made: Review, kept: dict[tuple[str, str], tuple[Item, list[Entry]]]) -> None:
         old, self.review = self.review, made

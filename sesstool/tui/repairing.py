@@ -125,7 +125,7 @@ class Repairing(Writing):
                 raise _Stopped
             if done - told > 1 << 24:
                 told = done
-                self.app.call_from_thread(self._reading, done)
+                self.tell(self._reading, done)
 
         try:
             preview = mending.preview(self.path, wish, progress=progress, keys=keys)
@@ -141,7 +141,7 @@ class Repairing(Writing):
         """Tell the screen, unless another plan is wanted by now."""
         if get_current_worker().is_cancelled:
             raise _Stopped
-        self.app.call_from_thread(told, *what)
+        self.tell(told, *what)
 
     def _reading(self, done: int) -> None:
         self._read = done

@@ -128,10 +128,10 @@ class Retaining(Writing):
             short = report.short_names(map(plans.session_of, plans.every(made)))
         except SesstoolError as error:
             if not worker.is_cancelled:
-                self.app.call_from_thread(self._failed, error)
+                self.tell(self._failed, error)
             return
         if not worker.is_cancelled:
-            self.app.call_from_thread(self._planned, made, held, short)
+            self.tell(self._planned, made, held, short)
 
     def _planned(self, made: Plan, held: list[Hold], short: dict[str, str]) -> None:
         self.retention, self._holds, self._names = made, held, short

@@ -127,7 +127,7 @@ class Writing(Frame):
             done: Written | SesstoolError = write()
         except SesstoolError as error:
             done = error
-        self.app.call_from_thread(self._done, done)
+        self.tell(self._done, done)
 
     def _done(self, done: Written | SesstoolError) -> None:
         self.busy = False
