@@ -16,7 +16,7 @@ from sesstool.tui.keys import key, listed, shown
 from sesstool.tui.lines import Line, Prose, Span, column
 from sesstool.tui.scroller import Scroller
 
-_KEYS, _WHAT = 15, 30
+_KEYS, _WHAT = 14, 32
 _GROUPS = ("This screen", "Moving", "Everywhere", "Writing (asks, and can be undone)")
 
 
