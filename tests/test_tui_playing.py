@@ -1,7 +1,8 @@
 """The player in the app: what is seen at which time, and what each key does."""
 
 import asyncio
-from contextlib import asynccontextmanager
+import threading
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.screens import SMALL, WIDE, frame_text, settled  # isort: skip - as it says
+
+from textual.worker import WorkerCancelled
 
 from sesstool import api
 from sesstool.api import replaying
@@ -21,6 +24,7 @@ from sesstool.cli.browse import SCREENS, made
 from sesstool.export import cast
 from sesstool.model.session import open_session
 from sesstool.records.opening import open_source
+from sesstool.records.write import create
 from sesstool.replay.player import Player
 from sesstool.replay.timeline import build
 from sesstool.text import width
@@ -675,6 +679,38 @@ def test_a_recording_is_what_export_makes(story, tmp_path, monkeypatch):
         lines = cast.document(session, timeline, speed=2, idle=float("inf"), typing=False)
         assert target.read_text() == "".join(lines)
     assert log.copies(api.state_folder(), story) == [target]
+
+
+def test_the_app_waits_for_a_recording_that_is_written(story, tmp_path, monkeypatch):
+    """Whoever leaves meanwhile leaves when it is whole."""
+    monkeypatch.chdir(tmp_path)
+    going, may_end = threading.Event(), threading.Event()
+
+    def slow(target, chunks):
+        going.set()
+        assert may_end.wait(60)
+        create(target, chunks)
+
+    monkeypatch.setattr(playing, "create", slow)
+
+    async def act(stage):
+        app = stage.pilot.app
+        await stage.pilot.press("e")
+        await stage.pilot.pause()
+        await stage.pilot.press("enter")
+        await stage.pilot.pause()
+        assert going.wait(60)
+        await stage.pilot.press("q")
+        await stage.pilot.pause()
+        assert app.is_running
+        may_end.set()
+        with suppress(WorkerCancelled):  # it ends with the app
+            await app.workers.wait_for_complete()
+        await stage.pilot.pause()
+        assert app.return_code == 0
+
+    on_stage(story, act, writes=True)
+    assert (tmp_path / "5e551000.cast").read_text().startswith("{")
 
 
 def test_p_replays_from_the_record_under_the_cursor(story):

@@ -145,6 +145,14 @@ class Frame(Screen[None]):
             if app.is_running:
                 raise
 
+    def written_to_the_end(self) -> bool:
+        """A write is over: what waited for it is done now; whether something did."""
+        self.busy = False
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+        return then is not None
+
     # Panes
 
     def _panes(self) -> list[Widget]:

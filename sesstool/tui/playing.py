@@ -388,7 +388,8 @@ class Playing(Frame, inherit_bindings=False):
         self.app.push_screen(Ask(question, value=f"{self.view.id[:8]}.cast"), self._asked_file)
 
     def _asked_file(self, name: str | None) -> None:
-        if name:
+        if name and not self.busy:
+            self.busy = True
             player = self._player
             # A copy: the pauses of the player can be cut otherwise meanwhile.
             self._record(
@@ -397,7 +398,7 @@ class Playing(Frame, inherit_bindings=False):
 
     @work(thread=True, group="record")
     def _record(self, target: Path, course: Timeline, speed: float, typing: bool) -> None:
-        browser, view, wish = self.browser, self.view, self.wish
+        view, wish = self.view, self.wish
         session = replaying.session_of(view)
         lines = cast.document(
             session,
@@ -412,9 +413,18 @@ class Playing(Frame, inherit_bindings=False):
             create(target, map(str.encode, lines))
             Exported(view.path, view.source, view.path.name, view.format).note(target)
         except SesstoolError as error:
-            browser.call_from_thread(browser.fail, error)
+            self.tell(self._recorded, error)
             return
-        browser.call_from_thread(browser.say, f"recorded: {target}")
+        self.tell(self._recorded, target)
+
+    def _recorded(self, done: Path | SesstoolError) -> None:
+        if isinstance(done, SesstoolError):
+            self.browser.last_words = f"{done.message}\n{done.hint}"
+            self.browser.fail(done)
+        else:
+            self.browser.say(f"recorded: {done}")
+        self.written_to_the_end()
+        self.browser.last_words = ""
 
 
 def screen(paths: Sequence[Path], options: Options) -> Playing:

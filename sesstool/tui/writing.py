@@ -130,7 +130,6 @@ class Writing(Frame):
         self.tell(self._done, done)
 
     def _done(self, done: Written | SesstoolError) -> None:
-        self.busy = False
         failed = isinstance(done, SesstoolError)
         errors = [done] if isinstance(done, SesstoolError) else done.errors
         told = [safe(text) for error in errors for text in (error.message, error.hint) if text]
@@ -139,10 +138,7 @@ class Writing(Frame):
             self._ids += done.ids
             self.mode = self.written(done)
             self.browser.say(done.told)
-        then, self.then = self.then, None
-        if then is not None:
-            then()
-        else:
+        if not self.written_to_the_end():
             self.plan()
             self.refresh_frame()
         if told and not self.browser.ending:
