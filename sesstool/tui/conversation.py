@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,8 +26,9 @@ from sesstool.tui.diffing import choose_diff
 from sesstool.tui.frame import Frame
 from sesstool.tui.inspecting import Inspector
 from sesstool.tui.keys import key, pair
+from sesstool.tui.pace import paced
 from sesstool.tui.raw import copy_line
-from sesstool.tui.reader import REST, SLICE, SMALL, Reader
+from sesstool.tui.reader import SMALL, Reader
 from sesstool.tui.scroller import Scroller
 
 
@@ -116,19 +116,14 @@ class Conversation(Reader):
     def _search(self, wanted: Query, found: array[int], *, filtering: bool) -> None:
         """Gather the records that match, in file order, while the rest goes on."""
         view, worker = self.view, get_current_worker()
-        told = until = time.monotonic()
-        for start, matching in self.unless_closed(view, view.sift(wanted)):
-            now = time.monotonic()
-            if now > until:
-                if worker.is_cancelled:
-                    return
-                time.sleep(REST)
-                until = now + SLICE
+        size = max(view.source.size, 1)
+
+        def tell(at: tuple[int, bool]) -> None:
+            self._tell_search(view, found, at[0] / size, filtering)
+
+        for start, matching in paced(self.unless_closed(view, view.sift(wanted)), tell):
             if matching:
                 found.append(start)
-            if now - told > 0.25:
-                told = now
-                self._tell_search(view, found, start / max(view.source.size, 1), filtering)
         if not worker.is_cancelled:
             self._tell_search(view, found, 1.0, filtering)
 

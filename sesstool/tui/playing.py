@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual import work
-from textual.app import App
 from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
@@ -32,14 +31,13 @@ from sesstool.tui.dialogs import Ask
 from sesstool.tui.frame import Frame
 from sesstool.tui.keys import digits, key, pair
 from sesstool.tui.lines import Prose
+from sesstool.tui.pace import paced
 from sesstool.tui.played import Course, Played
 from sesstool.tui.scroller import Scroller
 from sesstool.tui.talk import Shown
 
-# Seconds between two pictures, and of work in the background between two rests.
+# Seconds between two pictures.
 _FRAME = 1 / 15
-_SLICE, _REST = 0.004, 0.002
-_TOLD = 0.25
 _SEEK = 5.0
 _TENTHS = 10
 
@@ -151,11 +149,10 @@ class Playing(Frame, inherit_bindings=False):
 
     @work(thread=True, exclusive=True, group="read")
     def _read(self, branch: str) -> None:
-        # The screen may be gone before this ends, and knows no app then.
-        app, worker, thinking = self.app, get_current_worker(), self.wish.thinking
+        worker, thinking = get_current_worker(), self.wish.thinking
 
         def along(records: Pairs) -> Pairs:
-            return self._paced(app, worker, records)
+            return self._paced(worker, records)
 
         try:
             made = replaying.timeline(self.view, branch, thinking=thinking, along=along)
@@ -167,25 +164,14 @@ class Playing(Frame, inherit_bindings=False):
                 raise
             return  # the file was closed
         except SesstoolError as error:
-            app.call_from_thread(self._failed, error)
+            self.tell(self._failed, error)
             return
-        app.call_from_thread(self._begin, made, gauge, branch)
+        self.tell(self._begin, made, gauge, branch)
 
-    def _paced(self, app: App[object], worker: Worker[None], records: Pairs) -> Pairs:
+    def _paced(self, worker: Worker[None], records: Pairs) -> Pairs:
         """The records, with rests for the rest of the app, and told how far they are read."""
         size = max(self.view.source.size, 1)
-        told = until = time.monotonic()
-        for record, meaning in records:
-            now = time.monotonic()
-            if now > until:
-                if worker.is_cancelled:
-                    raise _Left
-                time.sleep(_REST)
-                until = now + _SLICE
-            if now - told > _TOLD:
-                told = now
-                app.call_from_thread(self._progress, record.end / size)
-            yield record, meaning
+        yield from paced(records, lambda pair: self.tell(self._progress, pair[0].end / size))
         if worker.is_cancelled:
             raise _Left
 
@@ -349,7 +335,7 @@ class Playing(Frame, inherit_bindings=False):
 
     @work(thread=True, exclusive=True, group="read")
     def _next_branch(self, whole: Timeline) -> None:
-        app, worker = self.app, get_current_worker()
+        worker = get_current_worker()
         try:
             made, gauge, name = self._after_this(whole)
         except ValueError:
@@ -357,9 +343,9 @@ class Playing(Frame, inherit_bindings=False):
                 raise
             return  # the file was closed
         if name == self._branch == "all":
-            app.call_from_thread(self._say, "this session has one branch")
+            self.tell(self._say, "this session has one branch")
         else:
-            app.call_from_thread(self._begin, made, gauge, name)
+            self.tell(self._begin, made, gauge, name)
 
     def _after_this(self, whole: Timeline) -> tuple[Timeline, Gauge, str]:
         """The timeline of the next branch, its gauge and its name; all where there is no more."""

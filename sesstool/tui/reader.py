@@ -24,12 +24,12 @@ from sesstool.tui.contents import Contents, Item, items
 from sesstool.tui.dialogs import Ask
 from sesstool.tui.frame import Frame
 from sesstool.tui.lines import Prose, Table
+from sesstool.tui.pace import paced
 from sesstool.tui.scroller import Scroller
 from sesstool.tui.talk import Shown, Talk
 
-# Seconds between two looks at the file, and of work in the background between two rests.
+# Seconds between two looks at the file.
 _POLL = 1.0
-SLICE, REST = 0.004, 0.002
 # Larger sessions are validated when that is asked for, and read anew less often while they grow.
 SMALL = 32 << 20
 _CALM = 5.0
@@ -163,17 +163,9 @@ class Reader(Frame):
     def _begin(self) -> None:
         view, worker = self.view, get_current_worker()
         self._read_at = time.monotonic()
-        told = until = time.monotonic()
-        for done in self.unless_closed(view, view.read()):
-            now = time.monotonic()
-            if now > until:
-                if worker.is_cancelled:
-                    return
-                time.sleep(REST)
-                until = now + SLICE
-            if now - told > 0.25:
-                told = now
-                self.tell(self._progress, view, min(done, 0.99))
+        done = self.unless_closed(view, view.read())
+        for _ in paced(done, lambda share: self.tell(self._progress, view, min(share, 0.99))):
+            pass
         if not worker.is_cancelled:
             self.tell(self._progress, view, 1.0)
 
