@@ -103,3 +103,11 @@ def test_escape_goes_back_and_stays_at_the_first_screen():
             assert "READ-ONLY" in frame_text(pilot.app)
 
     asyncio.run(run())
+
+
+def test_the_palette_finds_rules_by_their_code():
+    """And shows the page of the one that is chosen."""
+    keys = ["ctrl+p", *"T401", "enter"]
+    text = shown(conversation(), *keys)
+    assert "T401 unanswered-call" in text
+    assert "What it finds" in text

@@ -167,6 +167,8 @@ def test_a_search_for_nothing_that_is_there_says_so(made):
         ("bucket", [4, 5, 7]),
         ("is:thinking", [2]),
         ("is:compaction", []),
+        ("is:finding", [9]),
+        ("is:finding dragon", []),
         ("", list(range(1, 10))),
     ],
 )

@@ -11,7 +11,12 @@ from sesstool.errors import UsageError
 from sesstool.model.passages import Passage
 
 _KEYS = ("role", "tool", "is", "since", "until")
-_IS = ("prompt", "call", "result", "failed", "thinking", "compaction", "note", "damage", "subagent")
+_IS = (
+    *("prompt", "call", "result", "failed", "thinking", "compaction", "note", "damage", "subagent"),
+    "finding",
+)
+# What no passage tells: it is judged by its record, or by whoever asks.
+_BESIDE = ("subagent", "damage", "finding")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d(?::\d\d(?::\d\d)?)?)?")
 # Letters and digits stand in JSON as they are, so that lines without them need no decoding.
 _SURE = re.compile(r"[A-Za-z0-9]{2,}")
@@ -22,7 +27,8 @@ class Query:
     """All of these must hold; what is empty does not count.
 
     `text` is looked for without regard to case. `roles` and `tools` are in lower case, `kinds` are
-    some of `is:`. `since` and `until` are beginnings of RFC 3339 times, both inclusive.
+    some of `is:`; "finding" is judged by whoever asks. `since` and `until` are beginnings of RFC
+    3339 times, both inclusive.
     """
 
     text: str = ""
@@ -61,7 +67,7 @@ class Query:
             return False
         if self.tools and not (passage.kind == "call" and passage.name.lower() in self.tools):
             return False
-        kinds = [kind for kind in self.kinds if kind not in ("subagent", "damage")]
+        kinds = [kind for kind in self.kinds if kind not in _BESIDE]
         if kinds and not any(_is(passage, kind) for kind in kinds):
             return False
         wanted = self.text.casefold()

@@ -17,9 +17,12 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from sesstool.checks.engine import RULES
+from sesstool.checks.rule import Rule
 from sesstool.config import THEMES
 from sesstool.errors import SesstoolError
 from sesstool.text import safe
+from sesstool.tui.dialogs import Told
 from sesstool.tui.frame import Frame
 from sesstool.tui.help import Help
 from sesstool.tui.keys import key, shown
@@ -193,7 +196,7 @@ class Browser(App[int]):
         self.say(f"{error.message}\n{error.hint}" if error.hint else error.message, bad=True)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The actions of the palette: those of the screen's bindings, and the themes."""
+        """The palette: the actions of the screen, the themes, and the pages of all rules."""
         seen: set[str] = set()
         for active in screen.active_bindings.values():
             binding = active.binding
@@ -204,6 +207,8 @@ class Browser(App[int]):
                 yield SystemCommand(title, f"key {shown(binding.key)}", run)
         for theme in THEMES:
             yield SystemCommand(f"Theme: {theme}", "colours", _setter(self, theme))
+        for rule in RULES.values():
+            yield SystemCommand(f"Rule: {rule.code} {rule.name}", rule.summary, _told(self, rule))
 
 
 def _runner(app: Browser, node: object, action: str) -> Callable[[], None]:
@@ -211,6 +216,13 @@ def _runner(app: Browser, node: object, action: str) -> Callable[[], None]:
         app.call_later(app.run_action, action, node)
 
     return run
+
+
+def _told(app: Browser, rule: Rule) -> Callable[[], None]:
+    def show() -> None:
+        app.push_screen(Told(f"{rule.code} {rule.name}", rule.page.split("\n")))
+
+    return show
 
 
 def _setter(app: Browser, theme: str) -> Callable[[], None]:

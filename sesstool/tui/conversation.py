@@ -91,7 +91,9 @@ class Conversation(Reader):
 
     def action_filter(self) -> None:
         """Ask for what is to be shown."""
-        question = "Show only (role:user tool:bash is:failed since:2026-03-01 words; nothing: all):"
+        question = (
+            "Show only (role:user tool:bash is:finding since:2026-03-01 words; nothing: all):"
+        )
         self.app.push_screen(Ask(question), self._asked_filter)
 
     def _asked_filter(self, words: str | None) -> None:
@@ -121,8 +123,9 @@ class Conversation(Reader):
         def tell(at: tuple[int, bool]) -> None:
             self._tell_search(view, found, at[0] / size, filtering)
 
+        told = self.told() if "finding" in wanted.kinds else None
         for start, matching in paced(self.unless_closed(view, view.sift(wanted)), tell):
-            if matching:
+            if matching and (told is None or start in told):
                 found.append(start)
         if not worker.is_cancelled:
             self._tell_search(view, found, 1.0, filtering)

@@ -257,13 +257,15 @@ class Reader(Frame):
         outline = self.view.outline
         return sorted(p for mark in marks for p in outline.marks[mark]) if outline else []
 
+    def told(self) -> set[int]:
+        """The offsets of the lines in which something is wrong."""
+        found = [f.location.start for f in self.findings if f.severity is not Severity.INFORMATION]
+        holding = self.view.places.holding
+        return {holding(place + 1) for place in [*found, *self._marks("damage")]}
+
     def action_finding(self, step: int) -> None:
         """Go to the next thing that is wrong."""
-        told = [f.location.start for f in self.findings if f.severity is not Severity.INFORMATION]
-        holding = self.view.places.holding
-        self._jump(
-            sorted({holding(p + 1) for p in [*told, *self._marks("damage")]}), step, "finding"
-        )
+        self._jump(sorted(self.told()), step, "finding")
 
     def action_prompt(self, step: int) -> None:
         """Go to the next prompt."""
