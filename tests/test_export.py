@@ -538,6 +538,38 @@ def test_the_command_writes_to_stdout_or_a_private_file(session, capsysbinary):
     assert made.read_bytes().startswith(b"# Session")
 
 
+@pytest.mark.parametrize("how", ["itself", "link", "hard link", "stdin", "key", "identity"])
+def test_what_is_read_is_not_replaced(session, how):
+    """Not with --force either, by whatever name -o calls it: a session is all that there is."""
+    before, arguments = session.read_bytes(), ["session.jsonl"]
+    target = session if how in ("itself", "stdin") else session.with_name("other")
+    if how == "link":
+        target.symlink_to(session)
+    elif how == "hard link":
+        target.hardlink_to(session)
+    elif how == "stdin":
+        arguments = ["-"]
+    elif how in ("key", "identity"):
+        target.write_bytes(before)
+        arguments += ["--redact", "share", "--key"] if how == "key" else ["-i"]
+        arguments.append(str(target))
+    command = [sys.executable, "-m", "sesstool", "export", *arguments, "--force", "-o", str(target)]
+    path = str(Path(__file__).parents[1])
+    with session.open("rb") as stdin:
+        done = subprocess.run(
+            command,
+            check=False,
+            stdin=stdin,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+    assert done.returncode == 2
+    assert f"{target} is what is read" in done.stderr
+    assert session.read_bytes() == before
+    assert target.read_bytes() == before
+
+
 def test_a_file_that_could_not_be_finished_is_not_there(session, monkeypatch):
     """Whatever stops it on the way, and no piece of it stays."""
 
@@ -562,6 +594,8 @@ def test_a_file_that_could_not_be_finished_is_not_there(session, monkeypatch):
         ["--key", "k"],
         ["--to", "pdf"],
         ["--records", "x"],
+        ["--records", "5:3"],
+        ["--records", "0:2"],
         ["--branch", "77"],
     ],
     ids=" ".join,

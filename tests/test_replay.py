@@ -457,6 +457,8 @@ def test_a_file_gets_all_at_once(story, tmp_path, clock, capsysbinary):
     assert "All at once." in target.read_text()
     assert target.read_text().endswith("Assistant: it burns\n\n")
     assert run(capsysbinary, story, "-o", target)[0] == 6
+    code, _, err = run(capsysbinary, story, "-o", target / "x" / "y")
+    assert (code, "hint: mkdir -p" in err) == (6, True)
 
 
 def test_the_player_needs_a_terminal_with_keys(story, capsysbinary, monkeypatch):

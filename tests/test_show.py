@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from sesstool.cli import main
+from sesstool.cli import show as show_module
 from tests.conftest import (
     answer,
     asks,
@@ -207,6 +209,27 @@ def test_raw_prints_each_record_of_the_range(show):
     data = jsonl({"type": "mode", "mode": "x"}, prompt(1, None), answer(2, 1))
     assert show(data, "--raw") == data.decode()
     assert show(data, "--raw", "--records", "2") == data.decode().splitlines(keepends=True)[1]
+
+
+def test_raw_records_do_not_act_on_a_terminal(show, monkeypatch):
+    """What could is made visible there, bytes that are no text too; -o - gives the bytes."""
+    whole = jsonl(*(said("user", n) for n in "abc"))
+    bad = b'{"role":"user","content":"a\x1b[2J\xe2\x80\xaeb\xff"}\n{"torn\x9b\n'
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert show(whole + bad, "--raw", "--records", "4:").splitlines() == [
+        '{"role":"user","content":"a␛[2J<U+202E>b<U+DCFF>"}',
+        '{"torn<U+DC9B>',
+    ]
+    text = whole + b'{"role":"user","content":"\xe2\x80\xaeb"}\n'
+    assert show(text, "--raw", "-o", "-").encode() == text
+
+
+def test_a_file_that_could_not_be_written_is_refused_before_the_work(show, tmp_path, monkeypatch):
+    """Where it is there already, or its folder is not."""
+    monkeypatch.setattr(show_module, "single", lambda _: pytest.fail("it was looked for"))
+    (tmp_path / "there").touch()
+    for target in ("there", "nowhere/x"):
+        assert show(b"", "-o", str(tmp_path / target), code=6) == ""
 
 
 def test_plain_is_what_it_is_anyway(show):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +13,16 @@ from sesstool.cli.common import Common, Number, common
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.redacted import bounded, kept_in_place
 from sesstool.cli.show import branch_option, line_range
-from sesstool.cli.streams import lean_heap, poured, refuse_nowhere, single
+from sesstool.cli.streams import (
+    lean_heap,
+    poured,
+    refuse_inputs,
+    refuse_nowhere,
+    refuse_taken,
+    single,
+)
 from sesstool.cli.validate import format_option
-from sesstool.errors import UsageError, WriteError
+from sesstool.errors import UsageError
 from sesstool.export import WRITERS, writer
 from sesstool.report.base import count
 
@@ -132,6 +138,8 @@ def command(
     choice = Choice(first, last, thinking=not no_thinking, notes=notes, expand=expand)
     lean_heap()
     found = single(path)
+    if target is not None:
+        refuse_inputs(target, found, *([key] if key else []), *identities)
     keys = keys_of(shared, identities, passphrase_fd)
     with exported(
         found, profile=profile or "", key=secret, format_name=format_name or "", keys=keys
@@ -213,9 +221,7 @@ def _refuse(
     if key:
         raise UsageError("--key is of no use without --redact", hint="add --redact share")
     if target is not None:
-        refuse_nowhere(target)
-        if os.path.lexists(target) and not force and not split:
-            raise WriteError(
-                f"cannot write {target}: it exists already",
-                hint="choose another name, or add --force",
-            )
+        if split:
+            refuse_nowhere(target)
+        else:
+            refuse_taken(target, force=force)

@@ -16,7 +16,7 @@ from sesstool.api.replaying import Wish
 from sesstool.cli.browse import app_options, appearance, run
 from sesstool.cli.common import Common, Number, common, out_stream
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import noted, single, watched
+from sesstool.cli.streams import noted, refuse_output, single, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.export import replayed
@@ -89,6 +89,7 @@ def command(
 
     On a terminal this opens a player; --plain prints to the terminal itself, as time goes by.
     """
+    refuse_output(shared)
     found = single(path)
     to_file = shared.output is not None and str(shared.output) != "-"
     to_terminal = not to_file and sys.stdout.isatty()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,11 @@ import click
 
 from sesstool.cli.common import Common, common
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import destination, lean_heap, noted, poured, single
+from sesstool.cli.streams import destination, lean_heap, noted, poured, refuse_output, single
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.export.plain import Plain
-from sesstool.export.sections import Choice, Reading, Section
+from sesstool.export.sections import END, Choice, Reading, Section
 from sesstool.records.opening import open_source
 from sesstool.report.page import counted as count
 from sesstool.text import safe
@@ -37,7 +38,12 @@ def branch_option(function: Any) -> Any:
 @click.argument("path")
 @click.option("--records", default="", metavar="FROM:TO", help="Only the records of these lines.")
 @branch_option
-@click.option("--raw", is_flag=True, help="Print the records' own bytes.")
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Print the records' own bytes; to a terminal, with what could act on it made visible "
+    "unless -o - is given.",
+)
 @click.option("--thinking", is_flag=True, help="Also print thinking.")
 @click.option("--notes", is_flag=True, help="Also the records that say nothing, by their kind.")
 @click.option(
@@ -62,12 +68,14 @@ def command(
 ) -> int:
     """Print a session as plain text, in file order, for a terminal or a screen reader."""
     first, last = line_range(records)
+    refuse_output(shared)
     found = single(path)
     if header:
         return _header(shared, found)
     keys = keys_of(shared, identities, passphrase_fd)
     lean_heap()
     choice = Choice(first, last, thinking=thinking or raw, notes=notes or raw)
+    own = _visible if shared.output is None and sys.stdout.isatty() else bytes
     with open_source(found, keys) as source:
         reading = Reading(source, format_name or "", branch=branch)
         plainly = Plain()
@@ -76,11 +84,18 @@ def command(
             (
                 part
                 for section in reading.sections(choice)
-                for part in ([section.record.raw, b"\n"] if raw else _encoded(section, plainly))
+                for part in (
+                    [own(section.record.raw), b"\n"] if raw else _encoded(section, plainly)
+                )
             ),
         )
     noted(shared.output, found)
     return 0
+
+
+def _visible(raw: bytes) -> bytes:
+    """The bytes of a record in which nothing acts on a terminal."""
+    return safe(raw.decode("utf-8", "surrogateescape")).encode()
 
 
 def _encoded(section: Section, plain: Plain) -> Iterator[bytes]:
@@ -115,9 +130,12 @@ def line_range(value: str) -> tuple[int, int]:
     first, colon, last = value.partition(":")
     try:
         start = int(first) if first else 1
-        return start, int(last) if last else start if first and not colon else 1 << 62
-    except ValueError as error:
-        raise UsageError(f"{value} is no range of lines", hint="write FROM:TO") from error
+        end = int(last) if last else start if first and not colon else END
+    except ValueError:
+        start, end = 1, 0
+    if not 1 <= start <= end:
+        raise UsageError(f"{value} is no range of lines", hint="write FROM:TO, from 1 on")
+    return start, end
 
 
 def _lines(section: Section, plain: Plain) -> Iterator[str]:

@@ -74,16 +74,42 @@ def unprinted(shared: Common, failed: OSError | SesstoolError | None) -> int:
 def refuse_report(path: Path, *endings: str, force: bool | None = None) -> None:
     """Refuse before the work a report that could not be written after it.
 
-    `force` is None where the command has no --force. Raises UsageError and WriteError.
+    Raises UsageError and WriteError.
     """
     if path.suffix.lower() not in endings:
         *some, last = endings
         either = f"neither {', '.join(some)} nor {last}" if some else f"not {last}"
         raise UsageError(f"the report {path} is {either}", hint="its name says what it is to be")
+    refuse_taken(path, force=force)
+
+
+def refuse_taken(path: Path, *, force: bool | None = None) -> None:
+    """Refuse before the work a new file that could not be made after it.
+
+    `force` is None where the command has no --force. Raises WriteError.
+    """
     if os.path.lexists(path) and not force:
         hint = "choose another name" + ("" if force is None else ", or add --force")
         raise WriteError(f"cannot write {path}: it exists already", hint=hint)
     refuse_nowhere(path)
+
+
+def refuse_output(shared: Common) -> None:
+    """The same for the file of -o, of a command that has no --force."""
+    if shared.output is not None and str(shared.output) != "-":
+        refuse_taken(shared.output)
+
+
+def refuse_inputs(path: Path, *inputs: Path | str) -> None:
+    """Refuse a file to be replaced that is read: a session is all that there is of it.
+
+    "-" is what stands behind standard input. Raises UsageError.
+    """
+    for name in inputs:
+        # Not Path.exists: in a folder that cannot be searched it raises OSError.
+        there = "/dev/stdin" if str(name) == "-" else str(name)
+        if os.path.exists(path) and os.path.exists(there) and os.path.samefile(path, there):  # noqa: PTH110, PTH121 - see above
+            raise UsageError(f"{path} is what is read", hint="name a new file with -o")
 
 
 def refuse_nowhere(path: Path) -> None:
