@@ -372,6 +372,45 @@ def test_of_two_calls_under_one_id_the_second_has_no_result():
     ]
 
 
+def test_a_failure_is_that_of_the_call_that_it_answers():
+    """Of two calls under one id, of a result that stands before its call, and of one id reused."""
+    first, second = use("a"), use("a", "Edit")
+    bad = result(3, 2, "a")
+    bad["message"]["content"][0]["is_error"] = True
+    told = {
+        "call Bash failed, call Edit completed, result Bash failed, result Edit completed": [
+            *(answer(2, 1, first, second), bad, result(4, 3, "a")),
+        ],
+        "call Bash completed, call Edit failed, result Bash completed, result Edit failed": [
+            *(answer(2, 1, first, second), result(4, 2, "a"), bad),
+        ],
+        "result Bash failed, call Bash failed": [bad, answer(4, 3, first)],
+        "call Bash failed, result Bash failed, call Edit completed, result Edit completed": [
+            *(answer(2, 1, first), bad, answer(4, 3, second), result(5, 4, "a")),
+        ],
+    }
+    for expected, records in told.items():
+        value = json.loads(exported("json", jsonl(prompt(1, None), *records)))
+        said = [p for r in value["records"] for p in r["passages"] if p["kind"] != "message"]
+        assert ", ".join(f"{p['kind']} {p['name']} {p['state']}" for p in said) == expected
+
+
+def test_two_results_of_a_call_both_have_its_tool():
+    """As where two branches go on from it."""
+    data = jsonl(prompt(1, None), answer(2, 1, use("a")), result(3, 2, "a"), result(4, 2, "a"))
+    value = json.loads(exported("json", data))
+    assert [r["passages"][0]["name"] for r in value["records"][1:]] == ["Bash"] * 3
+
+
+def test_an_agent_that_is_known_by_name_only_is_said_to_be():
+    """Its records stand in the page as they are, for there is no turn."""
+    data = jsonl({"type": "user", "message": {"role": "user", "parts": [{"text": "hi"}]}})
+    text = exported("md", data)
+    assert "- Read: `as JSON only: what the records of this agent mean is not known`\n" in text
+    assert "\n## No prompt\n" in text
+    assert "- Read: " not in exported("md", CONVERSATION)
+
+
 def test_a_result_without_an_id_has_the_tool_of_its_call():
     """Where it can belong to one call only."""
     data = jsonl(said("user"), asks("c"), tells(""))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sesstool import __version__
 from sesstool.export.sections import END, Choice, Reading
+from sesstool.formats.others import Named
 from sesstool.report.page import counted as count
 
 _FROM = {
@@ -25,6 +26,8 @@ def _facts(reading: Reading, choice: Choice) -> Iterator[tuple[str, str]]:
     yield "SHA-256", reading.sha256 + (" (of its decompressed bytes)" if source.codec else "")
     yield "Size", f"{count(source.size, 'byte')}, {count(session.records, 'record')}"
     yield "Agent", f"{session.format.title} {session.version}".rstrip()
+    if isinstance(session.format, Named):
+        yield "Read", "as JSON only: what the records of this agent mean is not known"
     if session.model:
         yield "Model", session.model
     if session.id:

@@ -164,7 +164,7 @@ def _turns(
         head = next(inside)
         yield {
             "number": turn,
-            "title": reading.title(turn) if turn else "Before the first prompt",
+            "title": reading.title(turn) if turn else reading.untitled,
             "id": head["id"],
             "records": chain([head], inside),  # noqa: B031 - what is behind the head
         }

@@ -35,7 +35,7 @@ def document(reading: Reading, choice: Choice = Choice()) -> Iterator[str]:
 
 def _heading(reading: Reading, turn: int) -> str:
     if not turn:
-        return "\n## Before the first prompt\n"
+        return f"\n## {reading.untitled}\n"
     return f"\n## {turn}. {_code(reading.title(turn) or '(no text)')}\n"
 
 

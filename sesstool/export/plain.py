@@ -18,8 +18,8 @@ TAB = 4
 
 _COMPACTION = "what stands above is no longer sent to the model"
 
-# So many calls without a result are remembered.
-_OPEN = 1000
+# So many calls are remembered, the last ones.
+_CALLS = 1 << 14
 
 
 class Plain:
@@ -51,11 +51,12 @@ class Plain:
 
     def _passage(self, passage: Passage) -> Iterator[str]:
         if passage.kind == "call" and passage.id:
+            self._tools.pop(passage.id, None)  # an id that is used again is the last one
             self._tools[passage.id] = passage.name
-            if len(self._tools) > _OPEN:
+            if len(self._tools) > _CALLS:
                 del self._tools[next(iter(self._tools))]
         elif passage.kind == "result" and not passage.name:
-            passage = passage._replace(name=self._tools.pop(passage.id, ""))
+            passage = passage._replace(name=self._tools.get(passage.id, ""))
         who = passage.spoken
         first, *rest = self._texts(passage)
         if passage.kind == "call" and rest:  # each argument has a line of its own

@@ -126,6 +126,8 @@ class Reading:
         self._prompts = (array("q"), array("q"), array("q"))
         self._states: dict[int, str] = {}
         self._tools: dict[int, str] = {}
+        self._failed: set[int] = set()
+        self._again: set[tuple[str, str]] = set()
         leaf = self._read()
         self._know_calls()
         graph = self.session.graph
@@ -145,6 +147,11 @@ class Reading:
     def turns(self) -> int:
         """How many turns there are."""
         return len(self._prompts[0])
+
+    @property
+    def untitled(self) -> str:
+        """What stands before the first turn is called."""
+        return "Before the first prompt" if self.turns else "No prompt"
 
     @cached_property
     def sha256(self) -> str:
@@ -184,7 +191,7 @@ class Reading:
                 if inside and self.branch == "all" and not _is_blank(record):
                     yield Section(record, turn)
                 continue
-            tools = list(_tools(meaning, open_calls))
+            tools = list(self._tools_of(meaning, open_calls))
             if not (choice.first <= record.line <= choice.last and self._is_shown(record.start)):
                 continue
             aside = self._aside(record.start)
@@ -222,8 +229,10 @@ class Reading:
                     waiting[_key(meaning, event.id)] = _at(record.start, event.pointer)
                 elif isinstance(event, ToolResult):
                     call = waiting.pop(_key(meaning, event.id), None)
-                    if event.error and call is not None:
-                        self._states[call] = "failed"
+                    if event.error:
+                        self._failed.add(_at(record.start, event.pointer))
+                        if call is not None:
+                            self._states[call] = "failed"
         if self.branch in ("all", "live"):
             return -1
         if graph is None:
@@ -231,7 +240,10 @@ class Reading:
         return named_leaf.row(self.name)
 
     def _know_calls(self) -> None:
-        """What is known of calls without results, and of results whose id names no call."""
+        """What is known of calls without results, and of those whose ids alone tell no result.
+
+        All other calls are followed to their results by id, as they stand in the file.
+        """
         session, pairing = self.session, self.session.pairing
         lost: list[Call | Result] = [*pairing.unanswered, *pairing.undecided]
         lost += [call for call, _ in pairing.twins if call.result is None]
@@ -242,8 +254,16 @@ class Reading:
                 self.unanswered += 1
         for result in pairing.orphans:
             self._states[_at(result.place.start, result.place.pointer)] = NO_CALL
-        for result, call in (*pairing.nameless, *pairing.displaced):
-            self._tools[_at(result.place.start, result.place.pointer)] = call.name
+        twins = [call for both in pairing.twins for call in both]
+        pairs = [(call.result, call) for call in twins if call.result is not None]
+        for result, call in (*pairing.nameless, *pairing.displaced, *pairs):
+            answer, asked = (_at(one.place.start, one.place.pointer) for one in (result, call))
+            self._tools[answer] = call.name
+            if answer in self._failed:
+                self._states[asked] = "failed"
+            else:
+                self._states.pop(asked, None)
+        self._again = {(result.scope, result.id) for result, _ in pairing.duplicates}
 
     def _opens(self, meaning: Meaning) -> bool:
         """Whether a record is a prompt of the session itself, and no summary of a compaction."""
@@ -302,6 +322,19 @@ class Reading:
         if said is None and choice.notes:
             yield Passage("note", "without a word", "")
 
+    def _tools_of(
+        self, meaning: Meaning, waiting: dict[tuple[str, str], str]
+    ) -> Iterator[tuple[str, str]]:
+        """The pointers of a record's results with the tools of their calls."""
+        for event in meaning.events:
+            if isinstance(event, ToolCall):
+                waiting[_key(meaning, event.id)] = event.name
+            elif isinstance(event, ToolResult):
+                key = _key(meaning, event.id)
+                yield event.pointer, waiting.get(key, "")
+                if key not in self._again:  # else another result of the same call follows
+                    waiting.pop(key, None)
+
     def _mark(self, section: Section) -> None:
         """Tell of the branches that begin or part at a record."""
         graph = self.session.graph
@@ -331,15 +364,6 @@ def _is_blank(record: Record) -> bool:
 def _says(events: Iterable[Event]) -> bool:
     """Whether a record says or does something, or is of a type that is not known."""
     return any(type(event).__name__ not in ("Meta", "StateChange") for event in events)
-
-
-def _tools(meaning: Meaning, waiting: dict[tuple[str, str], str]) -> Iterator[tuple[str, str]]:
-    """The pointers of a record's results with the tools of their calls."""
-    for event in meaning.events:
-        if isinstance(event, ToolCall):
-            waiting[_key(meaning, event.id)] = event.name
-        elif isinstance(event, ToolResult):
-            yield event.pointer, waiting.pop(_key(meaning, event.id), "")
 
 
 def _key(meaning: Meaning, name: str) -> tuple[str, str]:
