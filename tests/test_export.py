@@ -24,6 +24,7 @@ from sesstool.errors import NotASessionError, ResidueError
 from sesstool.export import WRITERS, folder, html, markdown, writer
 from sesstool.export.sections import Choice, Reading
 from sesstool.model.passages import Passage
+from sesstool.records.write import cannot_write
 from sesstool.text import safe
 from tests.conftest import (
     Memory,
@@ -642,6 +643,18 @@ def test_a_file_that_could_not_be_finished_is_not_there(session, monkeypatch):
 def test_options_that_do_not_go_together_are_refused(session, options):
     """With exit code 2, and nothing is written."""
     assert main.run(["export", "session.jsonl", *options]) == 2
+    assert files(session) == ["session.jsonl"]
+
+
+def test_a_folder_that_cannot_be_written_is_named(session, monkeypatch, capsys):
+    """And not the one that was to become it, which is gone by then."""
+
+    def full(path, _):
+        raise cannot_write(path, OSError(28, "no space")) from OSError(28, "no space left")
+
+    monkeypatch.setattr(folder, "create", full)
+    assert main.run(["export", "session.jsonl", "--split", "1", "-o", "pages"]) == 6
+    assert "cannot write pages: no space left" in capsys.readouterr().err
     assert files(session) == ["session.jsonl"]
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import sys
+import threading
 from types import SimpleNamespace
 from unicodedata import category
 
@@ -415,6 +416,26 @@ def test_replay_begins_at_a_line(story, clock, capsysbinary):
     code, _, err = run(capsysbinary, story, "--from", "6")
     assert code == 2
     assert "the last record is at line 5" in err
+
+
+@pytest.mark.parametrize("speed", ["inf", "1e-300", "5e-324", "1001", "0.0009"])
+@pytest.mark.parametrize(
+    "command", [["replay", "--plain"], ["export", "--to", "cast"]], ids=" ".join
+)
+def test_a_speed_that_no_clock_keeps_is_refused(story, command, speed, capsys):
+    """What would take longer than clocks count, or no time."""
+    assert main.run([*command, "--speed", speed, str(story)]) == 2
+    assert "not from 0.001 to 1000" in capsys.readouterr().err
+
+
+def test_a_pause_of_decades_is_slept_as_long_as_can_be(tmp_path, clock, capsysbinary):
+    """Where nothing is cut and the replay is slow."""
+    path = tmp_path / "talk.jsonl"
+    late = prompt(2, 1, "late", timestamp="2099-03-01T06:00:00Z")
+    path.write_bytes(jsonl(prompt(1, None), late))
+    options = ("--speed", "0.001", "--idle", "inf")
+    assert run(capsysbinary, path, *options)[0] == 0
+    assert clock.slept == [threading.TIMEOUT_MAX]
 
 
 @pytest.mark.parametrize("option", ["--speed", "--idle"])

@@ -97,6 +97,9 @@ class Codes(click.ParamType[tuple[str, ...]]):
         return codes
 
 
+SLOWEST, FASTEST = 0.001, 1000.0
+
+
 class Number(click.FloatRange):
     """A number that is one, from 0 on."""
 
@@ -112,6 +115,19 @@ class Number(click.FloatRange):
         if math.isnan(number):
             self.fail("it is not a number", param, ctx)
         return float(number)
+
+
+class Speed(Number):
+    """How many times as fast as recorded, or 0: within bounds in which times can be told."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Refuse what no clock could keep."""
+        speed = super().convert(value, param, ctx)
+        if speed and not SLOWEST <= speed <= FASTEST:
+            self.fail(f"it is not from {SLOWEST:g} to {FASTEST:g}", param, ctx)
+        return speed
 
 
 def common(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sesstool.cli.common import Common, Number, common
+from sesstool.cli.common import Common, Number, Speed, common
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.redacted import bounded, kept_in_place
 from sesstool.cli.show import branch_option, line_range
@@ -85,7 +85,7 @@ class Size(click.ParamType[tuple[int, int]]):
 @click.option(
     "--size", type=Size(), metavar="COLUMNSxROWS", help="Of cast: of the terminal; 100x30."
 )
-@click.option("--speed", type=Number(), metavar="TIMES", help="Of cast: how many times as fast.")
+@click.option("--speed", type=Speed(), metavar="TIMES", help="Of cast: how many times as fast.")
 @click.option(
     "--idle", type=Number(), metavar="SECONDS", help="Of cast: how long a pause is shown; 2."
 )
@@ -212,8 +212,8 @@ def _refuse(
 ) -> None:
     """Refuse options that do not go together, and a file that could not be written."""
     if (split and to != "html") or (expand and to not in ("html", CAST)):
-        option = "--split" if split else "--expand"
-        raise UsageError(f"{option} is for html, and not for {to}", hint="leave it out")
+        option = "--split is for html" if split else f"--expand is for html and {CAST}"
+        raise UsageError(f"{option}, and not for {to}", hint="leave it out")
     if split and target is None:
         raise UsageError("--split makes a folder", hint="name a new one with -o")
     if split and force:

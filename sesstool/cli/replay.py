@@ -8,13 +8,14 @@ import time
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING
 
 import click
 
 from sesstool.api.replaying import Wish
 from sesstool.cli.browse import app_options, appearance, run
-from sesstool.cli.common import Common, Number, common, out_stream
+from sesstool.cli.common import Common, Number, Speed, common, out_stream
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import noted, refuse_output, single, watched
 from sesstool.cli.validate import format_option
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--plain", is_flag=True, help="Print line by line, as to a file or a screen reader.")
 @click.option(
     "--speed",
-    type=Number(),
+    type=Speed(),
     default=None,
     metavar="TIMES",
     help="How many times as fast; 0 prints all at once, as is done where no terminal is.",
@@ -158,7 +159,7 @@ def _print(head: str, told: Iterator[tuple[int, str]], timeline: Timeline, speed
             begin = at if begin < 0 else begin
             wait = (at - begin) / speed - (time.monotonic() - start) if speed else 0
             if wait > 0:
-                time.sleep(wait)
+                time.sleep(min(wait, TIMEOUT_MAX))  # a clock that is wrong by centuries
             out.write(text.encode())
             out.flush()
     except KeyboardInterrupt as stop:

@@ -49,6 +49,9 @@ def write(reading: Reading, choice: Choice, size: int, folder: Path) -> int:
         sync_folder(target.parent)
     except OSError as error:
         raise cannot_write(folder, error) from error
+    except WriteError as error:  # about a page in a folder that is not there any more
+        cause = error.__cause__
+        raise cannot_write(folder, cause) if isinstance(cause, OSError) else error from cause
     finally:
         if made is not None:
             with suppress(FileNotFoundError):

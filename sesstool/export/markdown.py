@@ -17,6 +17,9 @@ from sesstool.text import safe
 
 _ROLES = ("system", "user", "assistant", "tool")
 _TICKS = re.compile(r"`+")
+# What may act on a terminal stands between newlines and tabs; of a text so much at once.
+_OTHERS = re.compile(r"[^\n\t]+")
+_CHUNK = 1 << 16
 
 
 def document(reading: Reading, choice: Choice = Choice()) -> Iterator[str]:
@@ -73,7 +76,8 @@ def _fenced(text: str) -> Iterator[str]:
     longest = max((len(run) for run in _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"\n{fence}text\n"
-    yield "\n".join("\t".join(map(safe, line.split("\t"))) for line in text.split("\n"))
+    for at in range(0, len(text), _CHUNK):
+        yield _OTHERS.sub(lambda found: safe(found[0]), text[at : at + _CHUNK])
     yield f"\n{fence}\n"
 
 

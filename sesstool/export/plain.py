@@ -6,6 +6,7 @@ No colour, no box, nothing that moves a cursor; who speaks is said in words.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from sesstool.model.passages import Passage
 from sesstool.text import safe
@@ -42,10 +43,12 @@ class Plain:
         `line` and `time` say where it stands and when it was written; `more` what else there is
         to say of it.
         """
-        said = [part for passage in passages for part in self._passage(passage)]
-        if said:
+        said = chain.from_iterable(map(self._passage, passages))
+        first = next(said, None)
+        if first is not None:
             head = f"[{line}] {safe(time)}".rstrip()
             yield f"{head}, {safe(more)}\n" if more else f"{head}\n"
+            yield first
             yield from said
             yield "\n"
 
@@ -58,24 +61,35 @@ class Plain:
         elif passage.kind == "result" and not passage.name:
             passage = passage._replace(name=self._tools.get(passage.id, ""))
         who = passage.spoken
-        first, *rest = self._texts(passage)
-        if passage.kind == "call" and rest:  # each argument has a line of its own
-            first, rest = "", [first, *rest]
-        spoken = f"{safe(who)}: {first}" if first else safe(who) + ":" * bool(rest)
+        texts = self._texts(passage)
+        first, second = next(texts, ""), next(texts, None)
+        rest = iter(()) if second is None else chain([second], texts)
+        if passage.kind == "call" and second is not None:  # each argument has a line of its own
+            first, rest = "", chain([first], rest)
+        spoken = f"{safe(who)}: {first}" if first else safe(who) + ":" * (second is not None)
         yield f"{spoken}\n"
         yield from (f"{line}\n" for line in rest)
 
-    def _texts(self, passage: Passage) -> list[str]:
+    def _texts(self, passage: Passage) -> Iterator[str]:
         """The lines of a text, and how much was left out."""
         text = passage.text.strip("\n")
         if not text and passage.kind == "compaction":
             text = _COMPACTION
         if self._whole:
-            return [_safe(line) for line in text.split("\n")]
+            return map(_safe, _lines(text))
         lines = text[:MOST_CHARACTERS].split("\n")[:MOST_LINES]
         left = len(text) - sum(map(len, lines)) - len(lines) + 1
         more = [f"… {left:,} more characters"] if left else []
-        return [_safe(line) for line in lines] + more
+        return chain(map(_safe, lines), more)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a text, which may have millions, one by one."""
+    at = 0
+    while (end := text.find("\n", at)) >= 0:
+        yield text[at:end]
+        at = end + 1
+    yield text[at:]
 
 
 def _safe(line: str) -> str:
