@@ -427,6 +427,8 @@ def listed(options: argparse.Namespace) -> None:
         homes.make_small(folder, LIST_SESSIONS)
         command = (sys.executable, program, str(folder))
         runs = [json.loads(subprocess.check_output(command)) for _ in range(options.runs)]
+        app = (sys.executable, str(Path(__file__).with_name("browsing.py")), str(folder))
+        shown = [json.loads(subprocess.check_output(app)) for _ in range(options.runs)]
     assert all(run["count"] == LIST_SESSIONS for run in runs)
     cost, memory, page = (median(run[what] for run in runs) for what in ("list", "memory", "page"))
     ratio = median(run["list"] / run["walk"] for run in runs)
@@ -434,6 +436,11 @@ def listed(options: argparse.Namespace) -> None:
         f"\nlist, {LIST_SESSIONS:,} sessions: {cost:.2f} s CPU, {ratio:.1f} times a walk with"
         f" stat, {memory:.0f} MB; a page {page * 1e3:.0f} ms; {missed(cost, LIST_GOAL)} s,"
         f" {missed(ratio, LIST_RATIO)} times, {missed(memory, LIST_MEMORY)} MB"
+    )
+    rows, whole, bare = (median(run[what] for run in shown) for what in ("rows", "all", "bare"))
+    print(
+        f"in the app: the first rows {rows:.2f} s CPU, {rows / bare:.0f} times an app with nothing"
+        f" in it, all {whole:.2f} s; {missed(rows, LIST_GOAL)} s"
     )
 
 

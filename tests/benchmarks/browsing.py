@@ -1,6 +1,8 @@
 """What a session costs in the app: run as a program, prints its figures as JSON.
 
-    python tests/benchmarks/browsing.py SESSION
+    python tests/benchmarks/browsing.py SESSION|FOLDER
+
+Of a folder it is the library that is measured, up to its first rows and to the last.
 
 CPU is that of the process from behind the imports on; jumps and pages are seconds of CPU of the
 thread that draws, with all rows drawn, the median of several, `busy` the worst of these while the
@@ -25,6 +27,7 @@ from textual.app import App
 
 from sesstool.api.viewing import open_view
 from sesstool.cli.streams import lean_heap
+from sesstool.tui import library
 from sesstool.tui.app import Browser, Options
 from sesstool.tui.conversation import Conversation
 
@@ -61,6 +64,23 @@ async def figures(path: Path) -> dict[str, float]:
     return found
 
 
+async def listed(folder: Path) -> dict[str, float]:
+    """List the sessions of a folder: the CPU up to the first rows, and to all of them."""
+    found = {}
+    started = time.process_time()
+    options = Options(still=True)
+    screen = library.screen([folder], options)
+    app = Browser(screen, options)
+    async with app.run_test(size=SIZE):
+        while not screen._rows:  # noqa: ASYNC110 - idle it never is
+            await asyncio.sleep(0)
+        found["rows"] = time.process_time() - started
+        while screen._listing or len(screen._rows) < len(screen._items):  # noqa: ASYNC110 - the same
+            await asyncio.sleep(0.01)
+        found["all"] = time.process_time() - started
+    return found
+
+
 def _moves(screen: Conversation) -> dict[str, float]:
     """Some jumps and pages, each with its rows drawn."""
     size = screen.view.source.size
@@ -85,4 +105,6 @@ def _timed(screen: Conversation, action: Any) -> float:
 if __name__ == "__main__":
     lean_heap()
     reference = asyncio.run(bare())
-    print(json.dumps({"bare": reference, **asyncio.run(figures(Path(sys.argv[1])))}))
+    path = Path(sys.argv[1])
+    measured = asyncio.run(listed(path) if path.is_dir() else figures(path))
+    print(json.dumps({"bare": reference, **measured}))
