@@ -34,6 +34,8 @@ _TOKEN = re.compile(
     rb'|(?P<other>[^"{}\[\],: \t\r\n]++)',
     re.DOTALL,
 )
+# Controls but tabs and ends of lines, and what turns the direction of writing.
+_ACTING = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]")
 # Before a place further than this, a line is not looked at: it would take seconds.
 _HEAD = 1 << 17
 # Of so many characters it is remembered how they are shown: more than a text of people has.
@@ -57,6 +59,11 @@ def safe(text: str) -> str:
     if text.isprintable() and (text.isascii() or not any(c in _BLANK_LETTERS for c in text)):
         return text
     return text.translate(_SHOWN)
+
+
+def pasted(text: str) -> str:
+    """The text in its lines, with nothing that could act where it is pasted into a terminal."""
+    return _ACTING.sub(lambda found: _visible(found[0]), text.replace("\r\n", "\n"))
 
 
 def quoted(path: object) -> str:

@@ -1,6 +1,7 @@
 """The app as a whole: its frame, its keys, its help."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,16 @@ def test_the_help_names_every_binding_of_the_screen():
     ):
         assert words in text
     assert "[ ]" in text
+
+
+@pytest.mark.parametrize("size", [(120, 60), (104, 60), (103, 60)])
+def test_the_help_cuts_nothing_off(size):
+    """Two columns or one: each line of it is there whole, with room before the next."""
+    help_text = shown(conversation(), "question_mark", size=size)
+    rows = [row.split("│")[2] for row in help_text.split("\n") if row.count("│") > 3]
+    assert rows
+    assert not any("…" in row for row in rows)
+    assert re.search(r"  previous, next fork, compaction(  | *│)", help_text)
 
 
 def test_keys_are_changed_by_id():

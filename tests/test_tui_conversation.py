@@ -1,6 +1,7 @@
 """Browsing a session: what each key of the conversation does."""
 
 import asyncio
+import gzip
 from pathlib import Path
 
 import pytest
@@ -300,6 +301,87 @@ def test_a_session_that_was_replaced_is_read_anew(made):
     assert "esc goes back" in text
 
 
+def followed(screen, *keys, grown=b"", other=b""):
+    """The lines that are found and shown when the file has grown, or holds something else."""
+
+    async def run():
+        async with running(screen) as pilot:
+            for key in keys:
+                await pilot.press(key)
+                await settled(pilot)
+            path = screen.view.path
+            path.write_bytes(other or path.read_bytes() + grown)
+            screen._follow()
+            await settled(pilot)
+            search = screen.search.found if screen.search else []
+            lines = [
+                [screen.view.places.number(at) for at in found]
+                for found in (screen.shown.only or [], search)
+            ]
+            return *lines, line_of(screen), frame_text(pilot.app)
+
+    return asyncio.run(run())
+
+
+def test_a_filter_and_a_search_take_in_what_is_written_since(made):
+    """Also the last line, which was half written when it was looked at; the cursor stays."""
+    line = jsonl(QUEST[7])
+    screen = made(*QUEST[:7], raw=line[:60])
+    keys = ("f", *"role:user", "enter", "slash", *"rope", "enter", "g")
+    only, found, at, text = followed(screen, *keys, grown=line[60:] + jsonl(*QUEST[8:]))
+    assert (only, found, at) == ([1, 8], [4, 8, 9], 1)
+    assert "Look under the rope." in text
+
+
+def test_a_filter_and_a_search_do_not_disturb_each_other(made):
+    """A search that runs goes on when something is filtered."""
+    screen = made(*QUEST)
+
+    async def run():
+        async with running(screen) as pilot:
+            screen._asked_search("rope")
+            screen._asked_filter("is:call")
+            await settled(pilot)
+
+    asyncio.run(run())
+    assert len(screen.search.found) == 3
+    assert len(screen.filter.found) == 3
+
+
+def test_nothing_is_kept_of_a_file_that_was_written_anew_in_its_place(made):
+    """A longer one too: marks, filters and numbers of lines are those of the new text."""
+    other = jsonl(*(prompt(n, n - 1 or None, "The moon. " * n) for n in range(1, 40)))
+    screen = made(*QUEST)
+    only, _, at, text = followed(screen, "m", "f", *"moon", "enter", other=other)
+    assert not screen.shown.marked
+    assert (only, at) == ([*range(1, 40)], 1)
+    assert "record 1/39" in text
+
+
+def test_a_branch_that_is_shown_grows_too(made):
+    """What is written at its end is a part of it."""
+    screen = made(*QUEST, answer(10, 1, {"type": "text", "text": "No."}))
+    grown = jsonl(answer(11, 10, {"type": "text", "text": "Yes."}))
+    assert followed(screen, "b", grown=grown)[0] == [1, 10, 11]
+
+
+def test_the_summary_of_a_compaction_is_no_prompt():
+    """The agent made it, and no person."""
+    with open_view(SAMPLES / "good" / "lighthouse.jsonl") as view:
+        list(view.read())
+        assert [view.places.number(at) for at in view.outline.marks["prompt"]] == [2, 10, 16]
+
+
+def test_a_plain_copy_of_an_encrypted_session_is_no_part_of_it(tmp_path):
+    """The contents list subagents, and not the session itself."""
+    plain_path = tmp_path / "5e551000-0000-4000-8000-000000000000.jsonl"
+    plain_path.write_bytes(jsonl(*QUEST))
+    packed = Path(f"{plain_path}.gz")
+    packed.write_bytes(gzip.compress(jsonl(*QUEST)))
+    played(screen := Conversation(open_view(packed)), "g")
+    assert "file" not in [item.kind for item in screen._rows]
+
+
 def test_branches_are_shown_one_by_one():
     """B goes through the branches of a session and back to all records."""
     screen = Conversation(open_view(next((SAMPLES / "forks" / "in-file-branch").glob("*.jsonl"))))
@@ -316,10 +398,11 @@ def test_a_session_of_no_known_format_is_shown_line_by_line(made):
     assert "it rained" in text
 
 
-def test_an_empty_file_is_an_empty_screen(made):
+def test_an_empty_file_says_so(made):
     """No key does harm there."""
     seen = played(made(), *"jkGg[]{}()nNyYmb", "space", "enter", "v", "a")
     assert seen[-1][0] is None
+    assert "an empty file" in seen[0][1].split("\n")[0]
 
 
 @pytest.mark.parametrize("size", [(120, 36), SMALL, (60, 16)])
@@ -339,13 +422,18 @@ def test_an_encrypted_session_is_opened_with_its_passphrase(made, tmp_path):
     async def run():
         async with running(screen, keys=Keys()) as pilot:
             open_session(screen, path)
+            frames = []
             for typed in ("sun", "moon"):
                 await settled(pilot)
+                frames.append(frame_text(pilot.app))
                 await pilot.press(*typed, "enter")
             await settled(pilot)
-            return frame_text(pilot.app)
+            return *frames, frame_text(pilot.app)
 
-    text = asyncio.run(run())
+    asked, again, text = asyncio.run(run())
+    assert "Passphrase of sealed.jsonl.age:" in asked
+    assert "cannot open" not in asked
+    assert "capitals count" in again
     assert "Find the silver key." in text
     assert "record 1/9" in text.split("\n")[0]
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [

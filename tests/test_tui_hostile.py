@@ -146,18 +146,35 @@ def test_what_is_told_of_a_hostile_name_does_not_act(tmp_path):
     assert "[bold red]␛[31m[/x]" in text
 
 
-def test_the_clipboard_gets_the_text_and_no_sequence(tmp_path):
-    """What is copied goes out in base64, whatever it is."""
-    path = tmp_path / "session.jsonl"
-    path.write_bytes(dump(prompt(1, None, "\x1b]52;c;aGk=\x07")) + b"\n")
-    screen = Conversation(open_view(path))
+ACTING = "\x1b[201~rm -r ~\x07\x9b2J\u202ecod\u2028"
+
+
+def copied(path, key):
+    """What the clipboard gets, and the frame."""
 
     async def run():
-        async with running(screen) as pilot:
-            await pilot.press("y")
+        async with running(Conversation(open_view(path))) as pilot:
+            await pilot.press(key)
             await settled(pilot)
             return pilot.app.clipboard, frame_text(pilot.app)
 
-    copied, text = asyncio.run(run())
-    assert copied == "\x1b]52;c;aGk=\x07"
-    assert "copied the text: 12 characters" in text
+    return asyncio.run(run())
+
+
+def test_what_is_copied_does_not_act_where_it_is_pasted(tmp_path):
+    """Controls of a text are made visible; its lines and tabs stay."""
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(dump(prompt(1, None, f"one\n\ttwo {ACTING}")) + b"\n")
+    text, frame = copied(path, "y")
+    assert text == "one\n\ttwo ␛[201~rm -r ~␇<U+009B>2J<U+202E>cod<U+2028>"
+    assert f"copied the text: {len(text)} characters" in frame
+
+
+def test_a_raw_line_that_is_copied_means_the_same_and_does_not_act(tmp_path):
+    """What JSON may hold as it is, and a terminal acts on, is escaped there."""
+    path = tmp_path / "session.jsonl"
+    record = prompt(1, None, ACTING)
+    path.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
+    text, _ = copied(path, "Y")
+    assert json.loads(text) == record
+    assert text.isprintable()

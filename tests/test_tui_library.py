@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import shutil
+from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -10,13 +13,16 @@ from tests.screens import SMALL, frame_text, running, settled  # isort: skip - a
 
 from sesstool.encryption.age import Sealer
 from sesstool.encryption.keys import passphrase_recipient
+from sesstool.library.arrange import Groups
 from sesstool.tui.app import Options
 from sesstool.tui.conversation import Conversation
 from sesstool.tui.library import Library
+from sesstool.tui.shelf import groups
 from tests.conftest import answer, asks, jsonl, prompt, said
 from tests.hostile import PIECES, acts
 
 SEALED = b"".join(Sealer([passphrase_recipient(b"moon")]).seal(iter([b"{}\n"])))
+SAMPLES = Path(__file__).parents[1] / "samples"
 NOW = datetime(2026, 3, 8, 15, 0, tzinfo=UTC)
 
 
@@ -244,6 +250,45 @@ def test_d_compares_the_two_sessions_that_are_marked(folder):
     text = played(library(folder), "space", "space", "d")
     assert "change 1" in text.split("\n")[0]
     assert "diff" in text.split("\n")[0]
+
+
+def test_the_cursor_stays_on_its_group_when_another_comes_above_it(folder):
+    """What is listed is what the group says."""
+    screen = library(folder)
+
+    async def run():
+        async with running(screen, now=lambda: NOW) as pilot:
+            await looked(pilot)
+            side = screen.query_one("#pane-1")
+            names = [group.title for group in screen._groups]
+            await pilot.press("1")
+            side.go(names.index("damaged"))
+            await settled(pilot)
+            shutil.copy(SAMPLES / "good" / "pi-version-1.jsonl", folder)
+            screen._list_all()
+            await settled(pilot)
+            screen.glances.page(screen._items)
+            screen._arrange()
+            await settled(pilot)
+            at = side.cursor
+            return at - names.index("damaged"), screen._groups[at].title, len(screen._rows)
+
+    moved, title, count = asyncio.run(run())
+    assert moved > 0
+    assert (title, count) == ("damaged", 1)
+
+
+def test_projects_of_one_name_are_told_apart():
+    """By the folder they are in; folders that stand for one project are one."""
+    counts = {"-srv-a-beacon": 2, "-srv-b-beacon": 1, "copy": 3, "-srv-quest": 1}
+    names = {"-srv-a-beacon": "/srv/a/beacon", "-srv-b-beacon": "/srv/b/beacon"}
+    names |= {"copy": "/srv/a/beacon", "-srv-quest": "/srv/quest"}
+    seen = Groups({"claude-code": Counter(counts)}, Counter(), 0, 0, names)
+    assert [(group.title, group.total) for group in groups(seen)][2:] == [
+        ("beacon (/srv/a)", 5),
+        ("beacon (/srv/b)", 1),
+        ("quest", 1),
+    ]
 
 
 def test_marks_count_and_stay(folder):

@@ -30,6 +30,8 @@ _KEPT = 512
 _KEPT_SIZE = 1 << 16
 # Lines at the head in which the first prompt is looked for.
 _HEAD = 50
+# Bytes at both ends by which a file is known again that has grown.
+_SAMPLE = 256
 
 
 @dataclass(slots=True)
@@ -60,9 +62,14 @@ class View:
     are then shown as they are. `outline` is filled by `read`, in the background.
     """
 
-    def __init__(self, source: FileSource, session: Session | None, places: Places) -> None:
+    def __init__(
+        self, source: FileSource, session: Session | None, places: Places, *, longer: bool = False
+    ) -> None:
         """Use `open_view`."""
         self.source = source
+        self.longer = longer
+        """Whether it is a file that was open before, and only has more bytes now."""
+        self._sample = _sample(source, source.size)
         self.session = session
         self.places = places
         self.outline = Outline(session) if session else None
@@ -153,10 +160,10 @@ class View:
         assert self.session is not None
         return self.session.format.meaning(value)
 
-    def sift(self, query: Query) -> Iterator[tuple[int, bool]]:
-        """Each line by its offset, and whether what it says is looked for."""
+    def sift(self, query: Query, first: int = 0) -> Iterator[tuple[int, bool]]:
+        """Each line from an offset on by its own, and whether what it says is looked for."""
         sieve = query.sieve()
-        start = 0 if self.source.size else None
+        start = first if first < self.source.size else None
         while start is not None:
             span = self.places.span(start)
             raw = self.source.read(span.start, span.end) if sieve else b""
@@ -235,6 +242,10 @@ class View:
         appended = same and now.st_size > was.st_size and not self.source.stored
         return open_view(self.path, keys, earlier=self if appended else None)
 
+    def begins(self, source: FileSource) -> bool:
+        """Whether a longer source begins as this one does, as far as a sample of bytes tells."""
+        return _sample(source, self.source.size) == self._sample
+
     def close(self) -> None:
         """Close the file."""
         self.source.close()
@@ -279,4 +290,12 @@ def open_view(
     except BaseException:
         source.close()
         raise
-    return View(source, session, Places(source, earlier.places if earlier else None))
+    if earlier is not None and not earlier.begins(source):
+        earlier = None  # written anew, in its place
+    places = Places(source, earlier.places if earlier else None)
+    return View(source, session, places, longer=earlier is not None)
+
+
+def _sample(source: FileSource, size: int) -> bytes:
+    """Some bytes of the first `size`, of their beginning and their end."""
+    return source.read(0, min(_SAMPLE, size)) + source.read(max(size - _SAMPLE, 0), size)

@@ -69,7 +69,7 @@ class Outline:
             self.scopes[meaning.scope] = self.scopes.get(meaning.scope, 0) + 1
         for event in meaning.events:
             if isinstance(event, Message):
-                if event.prompt and not meaning.scope:
+                if event.prompt and not event.hidden and not meaning.scope:
                     self._mark("prompt", record.start)
             elif isinstance(event, ToolCall):
                 self._mark("call", record.start)

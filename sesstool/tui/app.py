@@ -21,7 +21,7 @@ from sesstool.checks.engine import RULES
 from sesstool.checks.rule import Rule
 from sesstool.config import THEMES
 from sesstool.errors import SesstoolError
-from sesstool.text import safe
+from sesstool.text import pasted, safe
 from sesstool.tui.dialogs import Told
 from sesstool.tui.frame import Frame
 from sesstool.tui.help import Help
@@ -73,11 +73,12 @@ class Browser(App[int]):
         Binding(
             "ctrl+c",
             "copy_or_quit",
-            "copy what is selected, or quit",
+            "copy the selection, or quit",
             id="app.interrupt",
             show=False,
             priority=True,
         ),
+        key("ctrl+z", "suspend_process", "suspend: fg comes back", "app.suspend"),
     ]
 
     def __init__(self, first: Frame, options: Options = Options()) -> None:
@@ -172,6 +173,13 @@ class Browser(App[int]):
         """Quit: the key that Textual has for it."""
         self._end(0)
 
+    def action_suspend_process(self) -> None:
+        """Go to the background of the shell, where there is one to come back from."""
+        if sys.platform == "win32" or os.getsid(0) == os.getpid():
+            self.say("there is no shell to go back to: q quits")
+        else:
+            super().action_suspend_process()
+
     def action_copy_or_quit(self) -> None:
         """Copy what is selected; where nothing is, quit as an interrupted command does."""
         selected = self.screen.get_selected_text()
@@ -182,7 +190,8 @@ class Browser(App[int]):
             self._end(_INTERRUPTED)
 
     def copy(self, text: str, what: str) -> None:
-        """Put a text on the clipboard, and say so."""
+        """Put a text on the clipboard, and say so; nothing in it acts where it is pasted."""
+        text = pasted(text)
         self.copy_to_clipboard(text)
         self.say(f"copied {what}: {len(text):,} characters")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -15,24 +14,22 @@ from sesstool.api import diffing
 from sesstool.api.diffing import Pair
 from sesstool.api.replaying import Wish
 from sesstool.api.sealing import facts_of
-from sesstool.api.viewing import View, open_view
+from sesstool.api.viewing import open_view
 from sesstool.errors import NoMatchError, SesstoolError, UsageError
-from sesstool.model import query
-from sesstool.model.query import Query
-from sesstool.records.places import nearest
+from sesstool.text import safe
 from sesstool.tui.app import Options
 from sesstool.tui.dialogs import Ask
 from sesstool.tui.diffing import choose_diff
 from sesstool.tui.frame import Frame
 from sesstool.tui.inspecting import Inspector
 from sesstool.tui.keys import key, pair
-from sesstool.tui.pace import paced
 from sesstool.tui.raw import copy_line
-from sesstool.tui.reader import SMALL, Reader
+from sesstool.tui.reader import SMALL
 from sesstool.tui.scroller import Scroller
+from sesstool.tui.searching import Searching
 
 
-class Conversation(Reader):
+class Conversation(Searching):
     """One session."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -70,84 +67,6 @@ class Conversation(Reader):
         key("ctrl+r", "reload", "reload from disk", "talk.reload"),
     ]
 
-    # Searching
-
-    def action_search(self) -> None:
-        """Ask for words to look for."""
-        self.app.push_screen(Ask("Search for:", value=self.shown.text), self._asked_search)
-
-    def _asked_search(self, words: str | None) -> None:
-        if words is None:
-            return
-        self.shown.text = words
-        self.matches = array("q")
-        self._searched = 1.0
-        self.workers.cancel_group(self, "search")
-        if words:
-            self._searched = 0.0
-            self._search(Query(words), self.matches, filtering=False)
-        self.talk.redraw()
-        self.refresh_frame()
-
-    def action_filter(self) -> None:
-        """Ask for what is to be shown."""
-        question = (
-            "Show only (role:user tool:bash is:finding since:2026-03-01 words; nothing: all):"
-        )
-        self.app.push_screen(Ask(question), self._asked_filter)
-
-    def _asked_filter(self, words: str | None) -> None:
-        if words is None:
-            return
-        self.workers.cancel_group(self, "search")
-        self._searched = 1.0
-        self._leaf = -1
-        self.shown.only = None
-        try:
-            wanted = query.parse(words)
-        except UsageError as error:
-            self.browser.fail(error)
-            return
-        if wanted:
-            self.shown.only = array("q")
-            self._searched = 0.0
-            self._search(wanted, self.shown.only, filtering=True)
-        self._show(keep=not wanted)
-
-    @work(thread=True, exclusive=True, group="search")
-    def _search(self, wanted: Query, found: array[int], *, filtering: bool) -> None:
-        """Gather the records that match, in file order, while the rest goes on."""
-        view, worker = self.view, get_current_worker()
-        size = max(view.source.size, 1)
-
-        def tell(at: tuple[int, bool]) -> None:
-            self._tell_search(view, found, at[0] / size, filtering)
-
-        told = self.told() if "finding" in wanted.kinds else None
-        for start, matching in paced(self.unless_closed(view, view.sift(wanted)), tell):
-            if matching and (told is None or start in told):
-                found.append(start)
-        if not worker.is_cancelled:
-            self._tell_search(view, found, 1.0, filtering)
-
-    def _tell_search(self, view: View, found: array[int], done: float, filtering: bool) -> None:
-        self.tell(self._found, view, found, done, filtering)
-
-    def _found(self, view: View, found: array[int], done: float, filtering: bool) -> None:
-        first = self._searched == 0.0
-        self._searched = done
-        if filtering and found is self.shown.only:
-            self.talk.redraw()
-            if done >= 1 and not found:
-                self.browser.say("nothing matches the filter; f with nothing shows all")
-        elif found is self.matches and (first or done >= 1):
-            cursor = self.talk.cursor
-            if found and cursor is not None and cursor not in found:
-                self.go(nearest(found, cursor - 1, 1) or found[0])
-            elif done >= 1 and not found:
-                self.browser.say("no match")
-        self.refresh_frame()
-
     def on_scroller_chosen(self, event: Scroller.Chosen) -> None:
         """Open what is clicked twice."""
         self.action_open()
@@ -172,8 +91,10 @@ class Conversation(Reader):
             self.browser.say("this session has one branch" if self._done >= 1 else "still reading")
             return
         at = leaves.index(self._leaf) + 1 if self._leaf in leaves else 0
-        self._leaf = leaves[at] if at < len(leaves) else -1
-        self.shown.only = self.view.way(self._leaf) if self._leaf >= 0 else None
+        self.show_all()
+        if at < len(leaves):
+            self._leaf = leaves[at]
+            self.shown.only = self.view.way(self._leaf)
         self._show(keep=False)
 
     def action_validate(self) -> None:
@@ -255,24 +176,26 @@ class Conversation(Reader):
             copy_line(self.browser, self.view, start)
 
 
-def open_session(screen: Frame, path: Path, line: int = 1) -> None:
+def open_session(screen: Frame, path: Path, line: int = 1, *, again: bool = False) -> None:
     """Open a session on top of a screen; what keeps it from that is told there.
 
-    Of an encrypted one that no key opens the passphrase is asked for.
+    Of an encrypted one that no key opens the passphrase is asked for, `again` if one was given.
     """
     browser, keys = screen.browser, screen.browser.options.keys
 
     def answered(passphrase: str | None) -> None:
         if passphrase and keys is not None:
             keys.give(passphrase.encode())
-            open_session(screen, path, line)
+            open_session(screen, path, line, again=True)
 
     try:
         browser.push_screen(Conversation(open_view(path, keys), line))
     except NoMatchError as error:
-        browser.fail(error)
-        if keys is not None and "scrypt" in facts_of(path).kinds:
-            browser.push_screen(Ask("Passphrase:", secret=True), answered)
+        askable = keys is not None and "scrypt" in facts_of(path).kinds
+        if again or not askable:
+            browser.fail(error)
+        if askable:
+            browser.push_screen(Ask(f"Passphrase of {safe(path.name)}:", secret=True), answered)
     except SesstoolError as error:
         browser.fail(error)
 

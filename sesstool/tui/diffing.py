@@ -26,7 +26,7 @@ from sesstool.tui.dialogs import Ask, Choose
 from sesstool.tui.frame import Frame
 from sesstool.tui.keys import key, pair
 from sesstool.tui.lines import Line, Prose, Span
-from sesstool.tui.raw import Raw, raw_of
+from sesstool.tui.raw import Raw, as_json, raw_of
 from sesstool.tui.scroller import Scroller
 
 if TYPE_CHECKING:
@@ -429,7 +429,7 @@ class Both(Frame):
             if raw.size > len(raw.data):
                 self.browser.say(f"too long to be copied: sesstool show --raw --records {line}")
             else:
-                self.browser.copy(raw.data.decode("utf-8", "replace"), "the line")
+                self.browser.copy(as_json(raw.data), "the line")
 
 
 def screen(paths: Sequence[Path], options: Options) -> Diffing:

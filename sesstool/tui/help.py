@@ -10,13 +10,14 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import ModalScreen, Screen
 
-from sesstool.text import width
 from sesstool.tui.frame import stem_of
 from sesstool.tui.keys import key, listed, shown
 from sesstool.tui.lines import Line, Prose, Span, column
 from sesstool.tui.scroller import Scroller
 
-_KEYS, _WHAT = 14, 32
+_KEYS, _WHAT = 14, 33
+# So many cells has a terminal in which two columns are not cut, with the frame around them.
+_TWO = 104
 _GROUPS = ("This screen", "Moving", "Everywhere", "Writing (asks, and can be undone)")
 
 
@@ -53,7 +54,7 @@ class Help(ModalScreen[None]):
     def _fill(self) -> None:
         scroller = self.query_one(Scroller)
         signs = getattr(self.app, "signs", str)
-        two = not self._names and self.size.width >= 2 * (_KEYS + _WHAT) + 8
+        two = not self._names and self.size.width >= _TWO
         lines = _lines(self._below, signs, names=self._names, columns=2 if two else 1)
         scroller.show(Prose(list(lines)))
 
@@ -70,11 +71,11 @@ def _lines(
         half = -(-len(rows) // columns)
         for n in range(half):
             spans: list[Span] = []
-            for keys, what in rows[n::half]:
-                spans += [
-                    Span(column(signs(keys), _KEYS), "tool"),
-                    Span(column(what, _WHAT if columns > 1 else max(width(what), _WHAT))),
-                ]
+            here = rows[n::half]
+            for keys, what in here:
+                last = (keys, what) == here[-1]
+                spans.append(Span(column(signs(keys), _KEYS), "tool"))
+                spans.append(Span(what if last else column(what, _WHAT)))
             yield tuple(spans)
         yield ""
     yield (

@@ -265,9 +265,15 @@ class Library(Frame):
         ]
 
     def _show_groups(self) -> None:
+        side = self.query_one("#pane-1", Scroller)
+        was = self._groups[side.cursor].place if side.cursor is not None else None
         self._groups = list(groups(self._seen))
-        titles: Table[int] = Table(len(self._groups), self._draw_group)
-        self.query_one("#pane-1", Scroller).show(titles, keep=True)
+        side.show(Table(len(self._groups), self._draw_group), keep=True)
+        # What stands above may be new: the cursor stays on its group, not on its row.
+        side.go(next((n for n, group in enumerate(self._groups) if group.place == was), 0))
+        if (means := self._groups[side.cursor].query) != self._group:
+            self._group = means
+            self._arrange()
         shown = f"{len(self._rows):,}"
         words = " ".join(filter(None, (self._text,)))
         pane = self.query_one("#pane-2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _MOST, _BYTES, _FOLDED = 20_000, 1 << 16, 4
 # Of a line that is no JSON, or is too long to be looked into, so many bytes are shown.
 _HEAD = 1 << 14
+# Strings of JSON may hold these as they are, and a terminal acts on them.
+_ESCAPED = re.compile("[\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]")
 
 
 class Raw(Numbered):
@@ -105,4 +108,10 @@ def copy_line(browser: Browser, view: View, start: int) -> None:
         line = view.places.number(start)
         browser.say(f"too long to be copied: sesstool show --raw --records {line}")
     else:
-        browser.copy(view.raw(start).decode("utf-8", "replace"), "the line")
+        browser.copy(as_json(view.raw(start)), "the line")
+
+
+def as_json(data: bytes) -> str:
+    """A line as text; in JSON what could act in a terminal is escaped, which changes no value."""
+    text = data.decode("utf-8", "replace")
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if _is_json(data) else text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from textual import work
@@ -18,7 +19,9 @@ from sesstool.api.viewing import View
 from sesstool.errors import SesstoolError
 from sesstool.findings import Finding, Severity
 from sesstool.model.outline import Mark
+from sesstool.model.query import Query
 from sesstool.records.places import nearest
+from sesstool.records.source import bare_path
 from sesstool.report.base import count
 from sesstool.tui.contents import Contents, Item, items
 from sesstool.tui.dialogs import Ask
@@ -38,6 +41,28 @@ _CALM = 5.0
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
+class Sought:
+    """What is looked for: the offsets of the records that were found, in file order.
+
+    `reached` is the offset of the last line looked at, `done` how much of the file that is, from 0
+    to 1; `told` says that the person was told of what came out.
+    """
+
+    query: Query
+    found: array[int] = field(default_factory=lambda: array("q"))
+    reached: int = 0
+    done: float = 0.0
+    told: bool = False
+
+    def again(self, view: View) -> Sought:
+        """The same in another view: from the last line on, where the file has only grown."""
+        if not view.longer:
+            return Sought(self.query, told=True)
+        kept = self.found[: bisect_left(self.found, self.reached)]
+        return Sought(self.query, kept, self.reached, told=self.told)
+
+
 class Reader(Frame):
     """What the conversation is but for its keys: the view, what is shown of it, and the cursor."""
 
@@ -50,10 +75,10 @@ class Reader(Frame):
         self.view = view
         self.shown = Shown()
         self.findings: Sequence[Finding] = ()
-        self.matches: array[int] = array("q")
+        self.search: Sought | None = None
+        self.filter: Sought | None = None
         self._line = line
         self._done = 0.0
-        self._searched = 1.0
         self._rows: list[Item] = []
         self._title = ""
         self._leaf = -1
@@ -81,7 +106,7 @@ class Reader(Frame):
 
     def where(self) -> str:
         """See `Frame`."""
-        return f"{self.view.id[:8]}  {self._title}  ›  {self._branch()}"
+        return "  ".join(filter(None, (self.view.id[:8], self._title, "›", self._branch())))
 
     def _branch(self) -> str:
         return "main" if self._leaf < 0 else f"branch to line {self._leaf}"
@@ -90,15 +115,17 @@ class Reader(Frame):
         """See `Frame`."""
         start, total = self.talk.cursor, self.view.places.total
         number = self.view.places.number(start) if start is not None else None
-        parts = [f"record {number or '·':,}/{total:,}" if number and total > 0 else ""]
+        parts = ["" if self.view.source.size else "an empty file"]
+        parts.append(f"record {number:,}/{total:,}" if number and total > 0 else "")
         if self._done < 1:
             parts.append(f"reading {self._done:.0%}")
-        if self._searched < 1:
-            parts.append(f"searching {self._searched:.0%}")
-        elif self.shown.text:
-            parts.append(f"{len(self.matches):,} matching")
-        if self.shown.only is not None and self._leaf < 0:
-            parts.append(f"filter: {len(self.shown.only):,}")
+        if (search := self.search) is not None and search.done < 1:
+            parts.append(f"searching {search.done:.0%}")
+        elif search is not None:
+            parts.append(f"{len(search.found):,} matching")
+        if self.filter is not None:
+            parts.append(f"filter: {len(self.filter.found):,}")
+            parts.append(f"at {self.filter.done:.0%}" if self.filter.done < 1 else "")
         bad = sum(f.severity is not Severity.INFORMATION for f in self.findings)
         parts.append(count(bad, "finding") if bad else "")
         return "  ".join(filter(None, parts))
@@ -134,7 +161,8 @@ class Reader(Frame):
         if (session := self.view.session) is not None:
             try:
                 found = sorted(session.format.parts(self.view.path))
-                files = [path for path in found if path.suffix == ".jsonl"]
+                own = bare_path(self.view.path)
+                files = [p for p in found if bare_path(p).suffix == ".jsonl" and p != own]
             except SesstoolError as error:
                 self.browser.fail(error)
         self._rows = items(self.view, self.findings, files)
@@ -182,6 +210,7 @@ class Reader(Frame):
             return
         self._done = done
         if done >= 1:
+            self._follow_branch()
             self.talk.redraw()
             self._list()
             if self._line > 1:
@@ -225,14 +254,36 @@ class Reader(Frame):
         at_end = self.talk.cursor == self.talk.blocks.last()
         old, self.view = self.view, fresh
         cursor = self.talk.cursor
-        self._title = ""
-        self._show()
+        self._title, self._done = "", 0.0
+        if not fresh.longer:
+            self._forget()
+        self.renewed()
+        self._show(keep=fresh.longer)
         old.close()
         if at_end:
             self.talk.action_last()
-        elif cursor is not None and cursor >= fresh.source.size:
-            self.talk.action_first()
+        elif cursor is not None and not fresh.longer:
+            self.go(cursor)
         self._begin()
+
+    def _follow_branch(self) -> None:
+        """Show what was added to the branch that is shown alone."""
+        if self._leaf >= 0 and (only := self.shown.only):
+            for leaf in self.view.leaves():
+                way = self.view.way(leaf)
+                if way is not None and only[-1] in way:
+                    self._leaf, self.shown.only = leaf, way
+                    return
+
+    def _forget(self) -> None:
+        """Forget the places in a file that is another one now."""
+        self.shown.opened.clear()
+        self.shown.marked.clear()
+        self.shown.only, self._leaf = None, -1
+        self.findings = ()
+
+    def renewed(self) -> None:
+        """What else is to be done where another view took the place of the one before."""
 
     # Moving
 
@@ -281,10 +332,10 @@ class Reader(Frame):
 
     def action_match(self, step: int) -> None:
         """Go to the next match."""
-        if not self.shown.text:
+        if self.search is None:
             self.browser.say("nothing was searched for: / searches")
             return
-        self._jump(self.matches, step, "match")
+        self._jump(self.search.found, step, "match")
 
     def action_mark(self) -> None:
         """Mark the record, or take its mark away."""

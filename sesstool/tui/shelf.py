@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +38,11 @@ class Group(NamedTuple):
     total: int = -1
     depth: int = 0
 
+    @property
+    def place(self) -> tuple[str, int, frozenset[str]]:
+        """By what it is known again when the groups were counted anew."""
+        return self.title, self.depth, self.query.agents
+
 
 def columns(
     state: tuple[str, str],
@@ -65,11 +71,7 @@ def groups(seen: Groups) -> Iterator[Group]:
         yield Group(
             agent or "other places", Query(agents=frozenset({agent})), sum(projects.values()), 1
         )
-        for project, count in sorted(projects.items(), key=lambda pair: (-pair[1], pair[0])):
-            if project:
-                name = Path(seen.names.get(project, project)).name or project
-                agents, only = frozenset({agent}), frozenset({project})
-                yield Group(name, Query(agents=agents, projects=only), count, 2)
+        yield from _projects(agent, projects, seen.names)
     if seen.attention:
         yield Group("Needs attention", Query(states=frozenset(seen.attention)))
         for state, count in seen.attention.items():
@@ -77,6 +79,21 @@ def groups(seen: Groups) -> Iterator[Group]:
     if seen.encrypted:
         yield Group("Protection")
         yield Group("encrypted", Query(states=frozenset({"encrypted"})), seen.encrypted, 1)
+
+
+def _projects(agent: str, counts: Mapping[str, int], names: Mapping[str, str]) -> Iterator[Group]:
+    """The projects of an agent, each by the end of its path: as much of it as tells them apart."""
+    folders: dict[str, set[str]] = {}
+    for project in filter(None, counts):
+        folders.setdefault(names.get(project, project), set()).add(project)
+    called = Counter(Path(path).name for path in folders)
+    found = []
+    for path, projects in folders.items():
+        name = Path(path).name
+        title = f"{name} ({Path(path).parent})" if called[name] > 1 else name or path
+        means = Query(agents=frozenset({agent}), projects=frozenset(projects))
+        found.append(Group(title, means, sum(counts[p] for p in projects), 2))
+    yield from sorted(found, key=lambda group: (-group.total, group.title))
 
 
 def parsed(words: str) -> Query:
