@@ -253,6 +253,24 @@ def test_the_contents_list_prompts_and_compactions_and_lead_there(made):
     assert (line, focused) == (7, True)
 
 
+def test_the_contents_point_to_where_the_talk_is_beside_subagents(made):
+    """Those are listed behind all places of the session itself."""
+    aside = prompt(3, None, "look", isSidechain=True, agentId="explore")
+    talked = talk(8, 4)
+    talked[0]["parentUuid"] = answer(2, 1)["uuid"]
+    screen = made(*talk(2), aside, *talked)
+
+    async def run():
+        async with running(screen) as pilot:
+            screen._go_line(8)
+            await settled(pilot)
+            item = screen._rows[screen.contents.cursor]
+            kinds = {row.kind for row in screen._rows}
+            return "subagent" in kinds, item.kind, screen.view.places.number(item.start)
+
+    assert asyncio.run(run()) == (True, "prompt", 7)
+
+
 def test_notes_are_shown_on_demand(made):
     """Records that the model does not get are passed over, unless a asks for them."""
     screen = made(prompt(1, None), {"type": "mode", "mode": "plan", "sessionId": "s"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -109,7 +109,7 @@ class Places:
         return start if start < self.size else None
 
 
-def nearest(places: array[int], offset: int, step: int) -> int | None:
+def nearest(places: Sequence[int], offset: int, step: int) -> int | None:
     """Of sorted offsets the next one behind an offset (`step` 1), or the one before it (-1)."""
     if step > 0:
         at = bisect_right(places, offset)

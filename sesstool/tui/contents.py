@@ -19,6 +19,10 @@ _LEGEND = (
 )
 
 
+# The kinds of rows that stand behind those that are in the order of the file.
+BEHIND = ("subagents", "file", "end")
+
+
 class Item(NamedTuple):
     """A row of the list: what stands there, and where; `file` is another file that it opens."""
 

@@ -7,6 +7,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TypeVar
 
 from textual import work
@@ -23,7 +24,7 @@ from sesstool.model.query import Query
 from sesstool.records.places import nearest
 from sesstool.records.source import bare_path
 from sesstool.report.base import count
-from sesstool.tui.contents import Contents, Item, items
+from sesstool.tui.contents import BEHIND, Contents, Item, items
 from sesstool.tui.dialogs import Ask
 from sesstool.tui.frame import Frame
 from sesstool.tui.lines import Prose, Table
@@ -80,6 +81,7 @@ class Reader(Frame):
         self._line = line
         self._done = 0.0
         self._rows: list[Item] = []
+        self._starts: array[int] = array("q")
         self._title = ""
         self._leaf = -1
         self._read_at = 0.0
@@ -166,6 +168,8 @@ class Reader(Frame):
             except SesstoolError as error:
                 self.browser.fail(error)
         self._rows = items(self.view, self.findings, files)
+        inside = takewhile(lambda item: item.kind not in BEHIND, self._rows)
+        self._starts = array("q", (item.start for item in inside))
         contents = Contents(self.view, self._rows, self.browser.signs)
         self.contents.show(Table(len(self._rows), contents.draw), keep=True)
         self._point()
@@ -174,10 +178,7 @@ class Reader(Frame):
         """Have the list point to where the talk is."""
         if not self._rows or self.talk.cursor is None or self.contents.has_focus:
             return
-        places = [item.start for item in self._rows if item.start >= 0]
-        numbers = [n for n, item in enumerate(self._rows) if item.start >= 0]
-        at = bisect_right(places[:-1], self.talk.cursor) - 1
-        self.contents.go(numbers[max(at, 0)])
+        self.contents.go(max(bisect_right(self._starts, self.talk.cursor) - 1, 0))
 
     def on_scroller_moved(self, event: Scroller.Moved) -> None:
         """Keep the first line and the list true."""
@@ -287,9 +288,9 @@ class Reader(Frame):
 
     # Moving
 
-    def _jump(self, places: Sequence[int] | array[int], step: int, what: str) -> None:
+    def _jump(self, places: Sequence[int], step: int, what: str) -> None:
         cursor = self.talk.cursor
-        found = None if cursor is None else nearest(array("q", places), cursor, step)
+        found = None if cursor is None else nearest(places, cursor, step)
         if found is not None:
             self.go(found)
         elif self._done < 1:
@@ -304,9 +305,13 @@ class Reader(Frame):
         if (place := talk.at(start)) is not None:
             self.talk.go(place)
 
-    def _marks(self, *marks: Mark) -> list[int]:
+    def _marks(self, *marks: Mark) -> Sequence[int]:
         outline = self.view.outline
-        return sorted(p for mark in marks for p in outline.marks[mark]) if outline else []
+        if outline is None:
+            return ()
+        if len(marks) == 1:
+            return outline.marks[marks[0]]
+        return sorted(place for mark in marks for place in outline.marks[mark])
 
     def told(self) -> set[int]:
         """The offsets of the lines in which something is wrong."""
