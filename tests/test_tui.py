@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from sesstool import config
 from sesstool.api.viewing import open_view
+from sesstool.cli import browse
+from sesstool.cli.browse import _keymap
+from sesstool.errors import ConfigError, InputError
 from sesstool.tui.conversation import Conversation
+from sesstool.tui.keys import named
 from tests.conftest import jsonl, talk
 from tests.screens import SMALL, frame_text, running, settled, shown
 
@@ -77,6 +82,32 @@ def test_keys_are_changed_by_id():
             assert screen.shown.marked == {0}
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("written", "keys"),
+    [("!", "exclamation_mark"), ("?, ctrl+b", "question_mark,ctrl+b"), ("f5", "f5"), ("+", "plus")],
+)
+def test_keys_are_written_as_characters_or_by_their_names(written, keys):
+    """A character stands for its key; a binding knows its name."""
+    assert named(written) == keys
+
+
+@pytest.mark.parametrize("written", ["", "bogus", "ctrl+bogus", "a,,b"])
+def test_a_key_that_is_none_is_told(written):
+    """A binding on it could never be used."""
+    value = config.Value({"talk.copy": written}, "config.toml:2")
+    with pytest.raises(ConfigError, match="no key is"):
+        _keymap(value)
+
+
+@pytest.mark.parametrize("paths", [["/nope/a", "/nope/b"], ["--screen", "library", "nope"]])
+def test_what_a_library_cannot_find_ends_the_command(paths, monkeypatch):
+    """Not an empty list with a word that goes away."""
+    monkeypatch.setattr(browse, "refuse_without_terminal", lambda: None)
+    monkeypatch.setattr(browse, "run", lambda *_, **__: 0)
+    with pytest.raises(InputError):
+        browse.command.main(paths, standalone_mode=False, obj=None)
 
 
 def test_in_ascii_the_app_has_no_other_sign(tmp_path):

@@ -16,7 +16,7 @@ from sesstool import api, config
 from sesstool.cli.common import Common, common, settings
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import lean_heap
-from sesstool.errors import ConfigError, UsageError
+from sesstool.errors import ConfigError, InputError, UsageError
 
 if TYPE_CHECKING:
     from sesstool.tui.app import Options
@@ -76,8 +76,21 @@ def command(
         shared, theme, identities, passphrase_fd, writes=allow_write, ascii=in_ascii
     )
     name = screen or ("conversation" if _is_one(paths) else "library")
-    found = paths if name == "library" else list(api.find(paths))
+    found = _listed(paths) if name == "library" else list(api.find(paths))
     return run(made(name, found, options), options, mouse=not no_mouse)
+
+
+def _listed(paths: tuple[str, ...]) -> list[Path | str]:
+    """What a library is to list; what is not there is told before it opens. Raises InputError."""
+    found: list[Path | str] = []
+    for name in paths:
+        # Not pathlib: of a folder that cannot be searched it raises OSError.
+        paths_of = [Path(name)] if os.path.lexists(name) else list(api.find([name]))
+        for path in paths_of:
+            if path != "-" and not os.path.lexists(path):
+                raise InputError(f"cannot open {path}: no such file", hint="check the path")
+        found += paths_of
+    return found
 
 
 def _is_one(paths: tuple[str, ...]) -> bool:
@@ -119,7 +132,7 @@ def app_options(
 
 def _keymap(value: config.Value) -> dict[str, str]:
     """The keys that a person chose, checked. Raises ConfigError."""
-    from sesstool.tui.keys import known_ids  # noqa: PLC0415 - start-up time
+    from sesstool.tui.keys import known_ids, named  # noqa: PLC0415 - start-up time
 
     chosen = value.value
     assert isinstance(chosen, dict)
@@ -135,7 +148,11 @@ def _keymap(value: config.Value) -> dict[str, str]:
             near = difflib.get_close_matches(name, ids, n=1)
             hint = f"did you mean {near[0]}?" if near else "F2 in the help of browse shows them"
             raise ConfigError(f"{value.origin}: keys: there is no {name}", hint=hint)
-    return chosen
+    try:
+        return {name: named(keys) for name, keys in chosen.items()}
+    except ValueError as error:
+        hint = "a key is a character, or a name such as f5, pageup, ctrl+b; commas between several"
+        raise ConfigError(f"{value.origin}: keys: no key is {str(error)!r}", hint=hint) from None
 
 
 def made(name: str, paths: Sequence[Path | str], options: Options) -> Frame:

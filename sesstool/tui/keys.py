@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from textual.binding import Binding
+from textual.keys import Keys, key_to_character
 
 NAMES = {
     "question_mark": "?",
@@ -72,11 +73,26 @@ def pair(
 
 
 _ids: set[str] = set()
+_KNOWN = {str(key.value) for key in Keys}
 
 
 def known_ids() -> set[str]:
     """The ids of all bindings of the modules that are loaded."""
     return set(_ids)
+
+
+def named(keys: str) -> str:
+    """Keys that a person wrote, as `?,ctrl+b`, by their names. Raises ValueError with what is none.
+
+    Bindings know a character by its name alone where the settings give it.
+    """
+    found = [part.strip() for part in keys.split(",")]
+    for n, written in enumerate(found):
+        if len(written) == 1:
+            found[n] = next(iter(Binding.make_bindings([Binding(written, "")]))).key
+        elif key_to_character(written.rpartition("+")[2]) is None and written not in _KNOWN:
+            raise ValueError(written)
+    return ",".join(found)
 
 
 def digits(action: str, what: str, id: str, *, show: bool = False) -> list[Binding]:
