@@ -27,10 +27,12 @@ class Terminal:
     def __init__(self, arguments, size=(24, 80)):
         self.pid, self.file = pty.fork()
         if not self.pid:
-            given = {"TERM": "xterm-256color", "TEXTUAL_ANIMATIONS": "none"}
-            # Not execv: readline, which pytest loads, sets COLUMNS and LINES behind Python's back.
+            # readline, which pytest loads, tells of a size that is not this terminal's.
+            env = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+            env |= {"TERM": "xterm-256color", "TEXTUAL_ANIMATIONS": "none"}
             command = [sys.executable, "-m", "sesstool", *arguments]
-            os.execve(sys.executable, command, {**os.environ, **given})  # noqa: S606
+            # Not execv: what readline set is behind Python's back.
+            os.execve(sys.executable, command, env)  # noqa: S606
         self.sent = b""
         self.resize(size)
 
