@@ -30,8 +30,10 @@ async def running(screen, size=WIDE, **options):
 async def settled(pilot):
     """Wait until nothing is to be done any more."""
     await pilot.pause()
-    # Reading is followed by validation.
-    for _ in range(3):
+    # Reading is followed by validation, and that by what it tells.
+    for _ in range(4):
+        if all(worker.is_finished for worker in pilot.app.workers):
+            return
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
 

@@ -213,8 +213,8 @@ def test_marks_are_set_and_found_again(made):
     """M marks, ' goes to the next mark, and the mark shows."""
     seen = played(made(*QUEST), "j", "m", "G", '"', "m", "'")
     assert [line for line, _ in seen] == [2, 2, 9, 2, 2, 2]
-    assert "*     2" in seen[1][1]
-    assert "*     2" not in seen[4][1]
+    assert "*      2" in seen[1][1]
+    assert "*      2" not in seen[4][1]
 
 
 def test_the_text_and_the_line_are_copied(made):

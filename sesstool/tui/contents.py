@@ -88,7 +88,7 @@ class Contents:
 
     def _place(self, item: Item) -> Iterator[Span]:
         line = self.view.places.number(item.start)
-        yield Span("  " + column(f"{line:,}" if line else "·", 6, right=True) + " ", "dim")
+        yield Span("  " + column(f"{line}" if line else "·", 7, right=True) + " ", "dim")
         if item.kind == "prompt":
             said = self.view.look(item.start).passages
             text = next((p.text for p in said if p.kind == "message"), "")

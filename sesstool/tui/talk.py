@@ -16,7 +16,7 @@ from sesstool.text import safe, wrapped
 from sesstool.tui.lines import Line, Span, column, cut, lines_of, spread
 from sesstool.tui.signs import STATES
 
-NUMBER = 7
+NUMBER = 8
 INDENT = NUMBER + 2
 # Lines of one passage that are shown, folded and opened, and lines without a word for the reader
 # that are passed over at once.
