@@ -73,7 +73,7 @@ def command(
     """
     refuse_without_terminal()
     options = app_options(
-        shared, theme, identities, passphrase_fd, writes=allow_write, ascii=in_ascii
+        shared, theme, identities, passphrase_fd, writes=allow_write, in_ascii=in_ascii
     )
     name = screen or ("conversation" if _is_one(paths) else "library")
     found = _listed(paths) if name == "library" else list(api.find(paths))
@@ -112,7 +112,7 @@ def app_options(
     passphrase_fd: int | None,
     *,
     writes: bool,
-    ascii: bool,  # noqa: A002 - what the option is called
+    in_ascii: bool,
 ) -> Options:
     """What the options and the settings say of the app."""
     from sesstool.tui.app import Options  # noqa: PLC0415 - start-up time
@@ -121,7 +121,7 @@ def app_options(
     return Options(
         writes=writes,
         theme=theme or str(values["theme"].value),
-        ascii=ascii or bool(values["ascii"].value),
+        ascii=in_ascii or bool(values["ascii"].value),
         still=bool(values["reduced-motion"].value),
         mouse=bool(values["mouse"].value),
         keys=keys_of(shared, identities, passphrase_fd),

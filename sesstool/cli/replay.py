@@ -97,7 +97,7 @@ def command(
     if to_terminal and not plain and speed != 0:
         _refuse(found)
         options = app_options(
-            shared, theme, identities, passphrase_fd, writes=False, ascii=in_ascii
+            shared, theme, identities, passphrase_fd, writes=False, in_ascii=in_ascii
         )
         wish = Wish(branch, line or 1, -1, 1.0 if speed is None else speed, idle, thinking, whole)
         return run(_player(found, options, wish, format_name), options, mouse=not no_mouse)

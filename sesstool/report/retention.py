@@ -12,7 +12,7 @@ from typing import Any
 
 from sesstool.api.retaining import Done, Plan, Row
 from sesstool.records.source import plain_path
-from sesstool.report.base import count
+from sesstool.report.base import count, size
 from sesstool.retention.decide import days
 from sesstool.retention.policy import ACTIONS
 from sesstool.retention.trash import PURGED, Entry
@@ -22,7 +22,6 @@ _HEAD = ("ACTION", "SESSION", "AGE", "SIZE", "FILES", "WHY")
 # So that 80 columns are enough, the number of files stands only before.
 _DONE = ("ACTION", "SESSION", "AGE", "SIZE", "ENTRY", "WHY")
 _RIGHT = ("AGE", "SIZE", "FILES")
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 _ID = 13  # of which 12 digits tell the time in the ids of Codex
 _MOST = 64  # an id may be anything
 # A shorter column is no help.
@@ -156,18 +155,6 @@ def entries_to_json(entries: Iterable[Entry]) -> str:
     return (
         json.dumps({"schema_version": 1, "entries": [entry_value(e) for e in entries]}, indent=2)
         + "\n"
-    )
-
-
-def size(number: int) -> str:
-    """A number of bytes with three digits at most before its unit."""
-    amount, unit = float(number), 0
-    while amount >= 1000 and unit < len(_UNITS) - 1:
-        amount, unit = amount / 1000, unit + 1
-    return (
-        f"{amount:.0f} {_UNITS[unit]}"
-        if unit == 0 or amount >= 100
-        else f"{amount:.1f} {_UNITS[unit]}"
     )
 
 

@@ -31,7 +31,7 @@ from sesstool.tui.frame import Frame
 from sesstool.tui.keys import key, pair
 from sesstool.tui.lines import Line, Prose, Span, Table, column
 from sesstool.tui.scroller import Scroller
-from sesstool.tui.shelf import STYLES, Group, columns, details, groups, moment, parsed, size_of
+from sesstool.tui.shelf import Group, columns, details, drawn, groups, parsed
 
 # Rows whose files are looked at with those that are seen, and seconds between two looks.
 _NEAR = 8
@@ -243,26 +243,8 @@ class Library(Frame):
 
     def _draw(self, number: int, cells: int) -> Line:
         item = self._rows[number]
-        glance = self.glances.known(item)
-        state = arrange.state_of((item, glance))
-        mark = "*" if item in self._marked else " "
-        about = "" if glance is None or glance.exact or glance.records < 0 else "~"
-        fork = "↳ " if glance and glance.origin else ""
-        part = "  " if item.is_part else ""
-        title = glance.title if glance and glance.title else safe(item.name)
-        return [
-            Span(mark, "strong"),
-            *columns(
-                (state or "…", STYLES.get(state, "dim")),
-                (moment(glance.started if glance else None, item, self._clock()), "dim"),
-                (about + f"{glance.records:,}" if glance and glance.records >= 0 else "–", ""),
-                (size_of(item.size), ""),
-                (safe(arrange.agent_of((item, glance))), "dim"),
-                cells=cells,
-            ),
-            Span(self.browser.signs(part + fork)),
-            Span(title),
-        ]
+        row = item, self.glances.known(item)
+        return drawn(row, cells, self._clock(), self.browser.signs, marked=item in self._marked)
 
     def _show_groups(self) -> None:
         side = self.query_one("#pane-1", Scroller)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sesstool.api.retaining import Plan, Row
 from sesstool.report import retention as report
-from sesstool.report.base import count
+from sesstool.report.base import count, size
 from sesstool.retention.decide import days
 from sesstool.retention.entries import Entry
 from sesstool.retention.policy import Hold, Match, Rule
@@ -95,7 +95,7 @@ def about(plan: Plan, row: Row | Entry) -> Iterator[Span | Line | str]:
     if words := comes(action, plan):
         yield words
     yield ""
-    yield f"{count(len(files), 'file')}, {report.size(size_of(row))}"
+    yield f"{count(len(files), 'file')}, {size(size_of(row))}"
     yield from ((Span(f"  {safe(path.name)}", "dim"),) for path in files[:_FILES])
     if len(files) > _FILES:
         yield Span(f"  and {len(files) - _FILES:,} more", "dim")
@@ -115,9 +115,7 @@ def rules(plan: Plan, holds: Sequence[Hold]) -> Iterator[Span | Line | str]:
         yield Span(f"  {_spans(rule)}, {rule.action}", "dim")
     for cap in policy.caps:
         yield f"{cap.name}: {_meant(cap.match)}"
-        yield Span(
-            f"  at most {report.size(cap.max_bytes)}, {cap.order} first, {cap.action}", "dim"
-        )
+        yield Span(f"  at most {size(cap.max_bytes)}, {cap.order} first, {cap.action}", "dim")
     if not policy.rules and not policy.caps:
         yield "the policy has no rule: it keeps all"
     for hold in holds:

@@ -19,6 +19,7 @@ from sesstool.api.previews import Without
 from sesstool.api.retaining import Done, Plan, Row
 from sesstool.errors import SesstoolError, WriteError
 from sesstool.report import retention as report
+from sesstool.report.base import size
 from sesstool.retention import holds, units
 from sesstool.retention.decide import days
 from sesstool.retention.entries import Entry
@@ -196,7 +197,7 @@ class Retaining(Writing):
             Span(column(self._names[plans.session_of(row)], 14)),
             Span(" " + column(f"{begun:%Y-%m-%d}" if begun else none, 11), "dim"),
             Span(column(days(age) if age is not None else none, 5, right=True)),
-            Span(column(report.size(plans.size_of(row)), 9, right=True)),
+            Span(column(size(plans.size_of(row)), 9, right=True)),
             Span(f"  {safe(words)}", "dim"),
         ]
 

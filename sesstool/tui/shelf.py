@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 from sesstool.api.listing import Glances
 from sesstool.library import arrange
-from sesstool.library.arrange import Groups, Query
+from sesstool.library.arrange import Groups, Query, Row
 from sesstool.library.discover import Item
 from sesstool.library.glance import STATES, Glance
+from sesstool.report.base import size
 from sesstool.text import from_here, safe
 from sesstool.tui.lines import Line, Span, column
 
@@ -42,6 +43,31 @@ class Group(NamedTuple):
     def place(self) -> tuple[str, int, frozenset[str]]:
         """By what it is known again when the groups were counted anew."""
         return self.title, self.depth, self.query.agents
+
+
+def drawn(
+    row: Row, cells: int, now: datetime, signs: Callable[[str], str], *, marked: bool
+) -> Line:
+    """The row of a session in the list."""
+    item, glance = row
+    state = arrange.state_of(row)
+    about = "" if glance is None or glance.exact or glance.records < 0 else "~"
+    fork = "↳ " if glance and glance.origin else ""
+    part = "  " if item.is_part else ""
+    title = glance.title if glance and glance.title else safe(item.name)
+    return [
+        Span("*" if marked else " ", "strong"),
+        *columns(
+            (state or "…", STYLES.get(state, "dim")),
+            (moment(glance.started if glance else None, item, now), "dim"),
+            (about + f"{glance.records:,}" if glance and glance.records >= 0 else "–", ""),
+            (size(item.size), ""),
+            (safe(arrange.agent_of(row)), "dim"),
+            cells=cells,
+        ),
+        Span(signs(part + fork)),
+        Span(title),
+    ]
 
 
 def columns(
@@ -126,17 +152,6 @@ def moment(started: datetime | None, item: Item, now: datetime) -> str:
     if timedelta(0) < age < timedelta(7):
         return f"{when:%a %H:%M}"
     return f"{when:%b %d %H:%M}" if when.year == now.year else f"{when:%Y-%m-%d}"
-
-
-def size_of(size: float) -> str:
-    """Bytes for people."""
-    if size < 1000:
-        return f"{size:.0f} B"
-    for unit in ("KB", "MB"):
-        size /= 1000
-        if size < 1000:
-            return f"{size:.1f} {unit}"
-    return f"{size / 1000:.1f} GB"
 
 
 def details(item: Item, glances: Glances) -> Iterator[Line | Span | str]:
