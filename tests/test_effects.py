@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sesstool.diff.effects import Effect, effects
 from sesstool.errors import NotASessionError
 from sesstool.formats.events import ToolCall
+from sesstool.model.effects import Effect, effects
 from sesstool.model.session import open_session
 from tests.conftest import Memory
 

@@ -5,8 +5,8 @@ import pytest
 from sesstool.api import inspecting
 from sesstool.api.inspecting import Spot
 from sesstool.api.viewing import open_view
-from sesstool.diff.effects import Effect
 from sesstool.findings import Finding, Location, Severity
+from sesstool.model.effects import Effect
 from sesstool.records.jsonspan import locate
 from sesstool.records.pretty import pretty
 from tests.conftest import answer, dump, jsonl, meta, prompt, result, runs, use

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sesstool.cli.main import run
-from sesstool.diff.paths import located
+from sesstool.model.paths import located
 from tests.conftest import answer, jsonl, prompt, use
 
 HOME = "/srv/beacon"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sesstool.api.viewing import View
-from sesstool.diff.effects import Effect, effects
 from sesstool.findings import Finding
 from sesstool.formats.base import Evidence
 from sesstool.formats.events import Meaning, ToolCall
 from sesstool.formats.wording import doubt
+from sesstool.model.effects import Effect, effects
 from sesstool.model.moments import moment
 from sesstool.model.passages import Passage
 from sesstool.records.places import nearest

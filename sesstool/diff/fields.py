@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
 from sesstool.diff.align import align
+from sesstool.model.effects import decoded
 from sesstool.records.jsonspan import join
 
 # What lies deeper is told as one change.
@@ -33,16 +33,6 @@ class FieldChange(NamedTuple):
     pointer: str
     left: Any
     right: Any
-
-
-def decoded(value: Any) -> Any:
-    """The object or list that a JSON text holds; any other value as it is."""
-    if type(value) is str and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
 
 
 def changed_fields(left: Any, right: Any) -> list[FieldChange]:

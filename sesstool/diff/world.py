@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sesstool.diff.compare import Comparison
-from sesstool.diff.effects import Effect, effects
-from sesstool.diff.fields import decoded
-from sesstool.diff.paths import located
 from sesstool.diff.sides import Side
 from sesstool.formats.base import mapping, text
+from sesstool.model.effects import Effect, decoded, effects
+from sesstool.model.paths import located
 
 # A run of letters and digits that no counter and no tool's name makes.
 _DRAWN = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{12,}")

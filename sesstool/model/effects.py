@@ -6,13 +6,12 @@ as a change.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
-
-from sesstool.diff.fields import decoded
 
 # Tools by their names in lower case, without `_`, `-` and `.`. Those of kind "look" change nothing
 # but the agent's own notes, whoever runs them.
@@ -109,6 +108,16 @@ class Effect(NamedTuple):
 
     kind: str
     target: str
+
+
+def decoded(value: Any) -> Any:
+    """The object or list that a JSON text holds; any other value as it is."""
+    if type(value) is str and value.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
 
 
 def effects(
