@@ -16,6 +16,7 @@ SesstoolError
 └── WriteError          6   nothing was changed
     ├── StalePlanError  6   the file is not the one that the plan was made for
     ├── UnfinishedError 6   it was done, and the next run does what is left behind it
+    ├── DurabilityError 6   it was written, and may not be on disk
     ├── ResidueError    6   a redacted text still holds what was to go
     └── UndoError       6   nothing to put back, or the file changed since
 
@@ -118,6 +119,18 @@ class StalePlanError(WriteError):
 
 class UnfinishedError(WriteError):
     """What was asked was done; what is left behind it the next run does."""
+
+
+class DurabilityError(WriteError):
+    """What was appended may not be on disk: the session is to be opened anew, which reads it back.
+
+    ``synced`` is how many bytes of the file were surely on disk before.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, synced: int = 0) -> None:
+        """Keep how much is safe."""
+        super().__init__(message, hint)
+        self.synced = synced
 
 
 class ResidueError(WriteError):

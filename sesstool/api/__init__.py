@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sesstool import __version__
 from sesstool.audit import log
 from sesstool.checks.context import Options
 from sesstool.checks.engine import Progress, examine
@@ -45,6 +44,7 @@ from sesstool.repair import planner
 from sesstool.repair import resume as resuming
 from sesstool.repair.planner import Choice, Outcome
 from sesstool.repair.resume import ResumeReport
+from sesstool.version import __version__
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sesstool import __version__, api
+from sesstool import api
 from sesstool.audit import log
 from sesstool.errors import InputError, StalePlanError, UsageError
 from sesstool.records import transact
@@ -27,6 +27,7 @@ from sesstool.records.source import EditedSource, FileSource, Fingerprint, finge
 from sesstool.records.write import create, make_folder, real_path
 from sesstool.retention import stubs
 from sesstool.retention.stubs import Stubs
+from sesstool.version import __version__
 
 if TYPE_CHECKING:
     from sesstool.retention.groups import Group

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sesstool import __version__, api
+from sesstool import api
 from sesstool.api.redaction import Redacted, Redaction, naming
 from sesstool.audit import log
 from sesstool.errors import (
@@ -38,6 +38,7 @@ from sesstool.records.source import (
 from sesstool.records.transact import Applied
 from sesstool.records.undo import digest, open_raw
 from sesstool.records.write import create, make_folder, real_path
+from sesstool.version import __version__
 
 __all__ = ["follow", "publish"]
 

@@ -15,7 +15,6 @@ from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from sesstool import __version__
 from sesstool.checks import privacy as rules
 from sesstool.checks.privacy import Where
 from sesstool.errors import (
@@ -43,6 +42,7 @@ from sesstool.records.source import (
     Fingerprint,
     prefixes,
 )
+from sesstool.version import __version__
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys

@@ -21,9 +21,9 @@ from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sesstool import __version__
 from sesstool.audit.disk import make, make_folder, private, reason, sync_folder, write
 from sesstool.errors import InputError, WriteError
+from sesstool.version import __version__
 
 Line = dict[str, Any]
 _WAIT = 5.0

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from sesstool import __version__
 from sesstool.errors import SesstoolError, WriteError
+from sesstool.version import __version__
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sesstool import __version__
 from sesstool.export.sections import END, Choice, Reading
 from sesstool.formats.others import Named
 from sesstool.report.page import counted as count
+from sesstool.version import __version__
 
 _FROM = {
     "copy": "a fork of session",

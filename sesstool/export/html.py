@@ -16,12 +16,12 @@ from importlib import resources
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sesstool import __version__
 from sesstool.export.facts import facts
 from sesstool.export.sections import UNANSWERED, Choice, Reading, Section
 from sesstool.model.passages import Passage
 from sesstool.report.page import counted as count
 from sesstool.text import safe
+from sesstool.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from sesstool import __version__
 from sesstool.export.sections import NO_CALL, UNANSWERED, Choice, Reading, Section
 from sesstool.model.passages import Passage
+from sesstool.version import __version__
 
 SCHEMA_VERSION = 1
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sesstool import __version__
 from sesstool.export.facts import facts
 from sesstool.export.sections import Choice, Reading, Section
 from sesstool.model.passages import Passage
 from sesstool.report.page import counted
 from sesstool.text import safe
+from sesstool.version import __version__
 
 _ROLES = ("system", "user", "assistant", "tool")
 _TICKS = re.compile(r"`+")

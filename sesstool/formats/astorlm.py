@@ -82,7 +82,7 @@ class AstorLM(Format):
         ours = share(values, (_is_message(v) for v in values))
         if not any(_has_blocks(v) for v in values):
             return Score(0, "no message is made of blocks")
-        if path is not None and beside(_side_file(path)):
+        if path is not None and beside(side_file(path)):
             return Score(ours, f"{ours} % of the records are messages, and a side file is there")
         if not any("id" in v for v in values if _is_message(v)):
             return Score(0, "the messages have no ids, and there is no side file")
@@ -134,12 +134,12 @@ class AstorLM(Format):
     def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`: no folder is known, so those of the folder that the user stands in."""
         for path in Path().glob(f"{escape(prefix)}*{_SUFFIX}{ending}"):
-            if beside(_side_file(path)):
+            if beside(side_file(path)):
                 yield path
 
     def places(self, path: Path) -> Iterable[Path]:
         """See `Format.places`."""
-        if side := beside(_side_file(path)):
+        if side := beside(side_file(path)):
             yield side
 
     def empty_is_sound(self, path: Path) -> bool:
@@ -156,7 +156,7 @@ def _has_blocks(value: dict[str, Any]) -> bool:
     return any(text(mapping(b).get("type")) in _BLOCKS for b in blocks(value.get("content")))
 
 
-def _side_file(path: Path) -> Path:
+def side_file(path: Path) -> Path:
     """The side file of a session, which may be compressed."""
     return path.with_name(path.name.rpartition(_SUFFIX)[0] + _SIDE)
 
@@ -164,7 +164,7 @@ def _side_file(path: Path) -> Path:
 def _side(path: Path) -> Any:
     """What the side file of a session says, None where it is missing or no JSON."""
     try:
-        with open_file(_side_file(path)) as file:
+        with open_file(side_file(path)) as file:
             return json.loads(file.read(_SIDE_LIMIT))
     except (OSError, ValueError, RecursionError):
         return None
@@ -182,7 +182,7 @@ class _Tracker(Tracker):
         if self._path is None:
             return
         whole = Place(0, 0, 0)
-        file, name = _side_file(self._path), self._path.name.rpartition(_SUFFIX)[0]
+        file, name = side_file(self._path), self._path.name.rpartition(_SUFFIX)[0]
         minimal = json.dumps({"id": name}, ensure_ascii=False)
         title = f"write {minimal} into {file.name}, which is the least that astorLM reads"
         there = beside(file)

@@ -284,8 +284,8 @@ class _Tracker(Tracker):
             value, _ = heal(source.read(place.start, place.end), place.start)
             payload = mapping(mapping(value).get("payload"))
             if "completed" in life:
-                return Evidence("completed", _result(payload))
-            return Evidence("failed", _error(payload), code="EXECUTION_FAILED")
+                return Evidence("completed", result_of(payload))
+            return Evidence("failed", error_of(payload), code="EXECUTION_FAILED")
         if "started" in life:
             return Evidence("uncertain", code="INTERRUPTED_UNCERTAIN")
         return Evidence("never started", code="NOT_EXECUTED_REPLAN")
@@ -352,14 +352,14 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _result(payload: dict[str, Any]) -> str:
+def result_of(payload: dict[str, Any]) -> str:
     """The result that a completed event records, as the model is told it."""
     result = payload.get("result", payload.get("result_text"))
     result = _NO_RESULT if result is None else result
     return result if type(result) is str else json.dumps(result, ensure_ascii=False)
 
 
-def _error(payload: dict[str, Any]) -> str:
+def error_of(payload: dict[str, Any]) -> str:
     """The error that a failed event records, "" where it records none."""
     error = payload.get("error") or mapping(payload.get("result")).get("error")
     return text(error) or text(mapping(error).get("message"))

@@ -114,13 +114,26 @@ def process_alive(pid: int, started: str | None = None) -> bool:
     """
     if pid <= 0:
         return False
+    fields = _stat(pid)
+    if not fields:
+        return _answers(pid)
+    return fields[0] not in _DEAD and started in (None, fields[19])
+
+
+def start_time(pid: int) -> str | None:
+    """When a process began, as field 22 of /proc/PID/stat has it; None where nothing tells."""
+    fields = _stat(pid)
+    return fields[19] if fields else None
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat behind the name, nothing where it cannot be read."""
     try:
         text = (_PROC / str(pid) / "stat").read_text()
     except OSError:
-        return _answers(pid)
+        return []
     # The name before the last parenthesis may itself hold blanks and parentheses.
-    fields = text.rpartition(")")[2].split()
-    return fields[0] not in _DEAD and started in (None, fields[19])
+    return text.rpartition(")")[2].split()
 
 
 def processes(name: str) -> Iterator[tuple[int, str]]:

@@ -78,7 +78,7 @@ def replace(
             verify(made)
         _exchange(made, path, expect)
     except OSError as error:
-        raise _unchanged(path, error) from error
+        raise failed(path, error) from error
     finally:
         _discard(made)
         _discard(retired(path))
@@ -120,7 +120,7 @@ def edit_in_place(
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise _unchanged(path, error) from error
+        raise failed(path, error) from error
     _confirm(path, in_place=True)
 
 
@@ -177,7 +177,7 @@ def sweep(path: Path) -> None:
         for left in leftovers(path):
             left.unlink(missing_ok=True)
     except OSError as error:
-        raise _unchanged(path, error) from error
+        raise failed(path, error) from error
 
 
 def temporaries(folder: Path) -> list[Path]:
@@ -291,7 +291,7 @@ def remove(path: Path, expect: Callable[[], None]) -> None:
         retired(path).unlink()
         sync_folder(path.parent)
     except OSError as error:
-        raise _unchanged(path, error) from error
+        raise failed(path, error) from error
 
 
 def hide(path: Path, expect: Callable[[], None]) -> None:
@@ -316,7 +316,7 @@ def hide(path: Path, expect: Callable[[], None]) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise _unchanged(path, error) from error
+        raise failed(path, error) from error
 
 
 def _exchange(made: Path, path: Path, expect: Callable[[], None]) -> None:
@@ -436,7 +436,8 @@ def _changed(path: Path, what: str) -> WriteError:
     )
 
 
-def _unchanged(path: Path, error: OSError) -> WriteError:
+def failed(path: Path, error: OSError) -> WriteError:
+    """The error for a change that could not be made, and left no trace."""
     return WriteError(
         f"cannot write {path}: {_reason(error)}; it is as before",
         hint=_HINTS.get(error.errno or 0, ""),

@@ -10,7 +10,6 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sesstool import __version__
 from sesstool.diff.compare import Comparison
 from sesstool.diff.sides import Side
 from sesstool.diff.words import Piece
@@ -33,6 +32,7 @@ from sesstool.report.difference import (
     without_blobs,
 )
 from sesstool.text import elide, safe
+from sesstool.version import __version__
 
 # So much of a text fills about one line of a column, and so many of these are shown of a text, or
 # of what is equal before and behind a change in one. Folds of fewer would save no room.

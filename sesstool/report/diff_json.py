@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sesstool import __version__
 from sesstool.diff.compare import Change, Comparison
 from sesstool.diff.sides import Side
 from sesstool.diff.world import Done, world
 from sesstool.model.units import canonical
 from sesstool.report.difference import Part, changed_parts
+from sesstool.version import __version__
 
 SCHEMA_VERSION = 1
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sesstool import __version__
 from sesstool.findings import Applicability, FileReport, Finding, Fix, Severity
 from sesstool.records.edits import Edit
 from sesstool.report.base import Output, Reporter, Snippet, Totals
+from sesstool.version import __version__
 
 SCHEMA_VERSION = 1
 

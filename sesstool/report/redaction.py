@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from sesstool import __version__
 from sesstool.api.redaction import Redacted, Redaction, bystanders, copies
 from sesstool.privacy.tally import LENGTHS, Found, Spotted, Tally
 from sesstool.privacy.values import KNOWN
 from sesstool.privacy.views import DEPTH
 from sesstool.report.page import counted, render
+from sesstool.version import __version__
 
 SCHEMA_VERSION = 1
 _ACTIONS = ("replaced", "removed", "kept")

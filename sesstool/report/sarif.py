@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sesstool import __version__
 from sesstool.checks.rule import Rule
 from sesstool.findings import FileReport, Finding, Fix, Location, Severity
 from sesstool.records.edits import Edit
 from sesstool.report.base import Output, Reporter, Snippet, Totals
+from sesstool.version import __version__
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFORMATION: "note"}

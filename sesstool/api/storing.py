@@ -1,0 +1,128 @@
+"""`SessionStore`: sessions of one's own in a folder, in a format that people already use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sesstool.api import in_use
+from sesstool.errors import InputError, UsageError
+from sesstool.store.astorlm import AstorLMCodec
+from sesstool.store.chat import OpenAIChatCodec
+from sesstool.store.codec import Codec
+from sesstool.store.mycodeagent import MyCodeAgentCodec
+from sesstool.store.reading import messages, opened, read_back
+from sesstool.store.recorder import Recorder
+from sesstool.store.session import Durability, StoredSession
+from sesstool.store.state import ResumeState, Unanswered, resume_state
+
+__all__ = ["Durability", "Recorder", "ResumeState", "SessionStore", "StoredSession"]
+
+_CODECS: dict[str, type[Codec]] = {
+    codec.format.name: codec for codec in (OpenAIChatCodec, AstorLMCodec, MyCodeAgentCodec)
+}
+# File names hold 255 bytes, of which what stands around an id takes some.
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A session in a store. `size` counts bytes, `modified` is in nanoseconds since 1970."""
+
+    id: str
+    path: Path
+    size: int
+    modified: int
+
+
+class SessionStore:
+    """The sessions in a folder, which is made with the first one.
+
+    `format` is "openai-chat" (messages, one a line), "astorlm" or "mycodeagent"; the last one
+    holds all that a recovery can use, and takes messages as OpenAI's. `durability` is explained
+    at `Durability`.
+    """
+
+    def __init__(
+        self,
+        folder: Path | str,
+        format: str = "openai-chat",  # noqa: A002 - what it is called everywhere
+        *,
+        durability: Durability = "turn",
+    ) -> None:
+        """Nothing is read or written yet. Raises UsageError for a format that it does not keep."""
+        if format not in _CODECS:
+            known = ", ".join(_CODECS)
+            raise UsageError(f"a store keeps no sessions as {format}", hint=f"known: {known}")
+        if durability not in ("record", "turn", "interval", "never"):
+            raise UsageError(
+                f"there is no durability {durability}",
+                hint="known: record, turn, interval, never",
+            )
+        self.folder = Path(folder)
+        self._codec = _CODECS[format]
+        self._durability = durability
+
+    def path(self, session_id: str) -> Path:
+        """Where a session is kept. Raises UsageError for an id that makes no file name."""
+        fits = 0 < len(os.fsencode(session_id)) <= _LONGEST if _is_text(session_id) else False
+        if not fits or session_id.startswith(".") or not _is_name(session_id):
+            raise UsageError(
+                "a session id must be a plain file name",
+                hint=f"letters, digits, - _ and . inside, at most {_LONGEST} bytes",
+            )
+        return self._codec.path(self.folder, session_id)
+
+    def open(self, session_id: str) -> StoredSession:
+        """The session of this id, to append to: a new id starts empty, a known one is read back.
+
+        A torn tail is cut, and kept in lost+found. Raises UsageError, LiveSessionError where
+        another writer has it, InputError and WriteError.
+        """
+        path = self.path(session_id)
+        return StoredSession(path, self._codec(session_id), self._durability)
+
+    def resume(
+        self,
+        session_id: str,
+        *,
+        unanswered: Unanswered = "answer",
+        harmless: Collection[str] = (),
+    ) -> ResumeState:
+        """What a resume would give, without a lock and with nothing written.
+
+        Raises InputError where there is no such session, or where it is damaged.
+        """
+        path = self.path(session_id)
+        if not path.exists():
+            raise InputError(
+                f"there is no session {session_id} in {self.folder}",
+                hint="SessionStore.list() tells which there are; open() makes a new one",
+            )
+        with opened(path) as source:
+            history, _ = read_back(source, self._codec(session_id))
+            said = messages(source, history.codec, history.view)
+            return resume_state(history, said, unanswered=unanswered, harmless=harmless)
+
+    def list(self) -> list[Stored]:
+        """The sessions that there are, the newest first."""
+        return sorted(self._stored(), key=lambda one: (-one.modified, one.id))
+
+    def _stored(self) -> Iterator[Stored]:
+        for session_id, path in self._codec.sessions(self.folder):
+            now = path.stat()
+            yield Stored(session_id, path, now.st_size, now.st_mtime_ns)
+
+    def in_use(self, session_id: str) -> str:
+        """Who writes a session, in a few words, "" for nobody. Raises InputError."""
+        return in_use(self.path(session_id))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_name(name: str) -> bool:
+    return name.isprintable() and not any(c in '/\\:*?"<>|' for c in name)

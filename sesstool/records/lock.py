@@ -1,0 +1,150 @@
+"""One writer a file: a lock in a file beside it, and who holds it.
+
+The system's lock decides, and ends with the process however that ends. What stands in the lock
+file only tells who holds it. The file is there while somebody does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sesstool.errors import LiveSessionError
+from sesstool.records.live import process_alive, start_time
+from sesstool.records.write import cannot_write
+
+_NEXT = "let it end, or work on a fork: it leaves this session alone"
+_NOBODY = "another process writes to it"
+# How often, and how many seconds apart, one looks who has just taken a lock.
+_LOOKS, _PAUSE = 20, 0.01
+_SIZE = 4096
+
+if sys.platform == "win32":
+    import msvcrt
+
+    # Behind what is written, for others cannot read a locked byte there.
+    _BYTE = 1 << 30
+
+    def _lock(descriptor: int) -> None:
+        os.lseek(descriptor, _BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class WriterLock:
+    """The right to write to a file, from making it until `release` or the end of the process.
+
+    Raises LiveSessionError where another one has it, in this process or elsewhere, and tells
+    who; and WriteError where the folder does not allow a lock.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock of `path`, a real path; the file itself need not be there."""
+        self.path = path
+        self.place = lock_path(path)
+        self._pid = os.getpid()
+        try:
+            self._descriptor = self._taken()
+        except OSError as error:
+            raise cannot_write(self.place, error) from error
+        with suppress(OSError):  # a full disk: nobody will be told who, and that is all
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, json.dumps(_me()).encode(), 0)
+
+    def _taken(self) -> int:
+        while True:
+            descriptor = os.open(self.place, os.O_RDWR | os.O_CREAT | _CLOEXEC, 0o600)
+            try:
+                _lock(descriptor)
+                # Whoever had it before may have taken the file away since it was opened.
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(descriptor), self.place.stat()):
+                        return descriptor
+            except (BlockingIOError, PermissionError) as error:
+                os.close(descriptor)
+                raise LiveSessionError(f"{self.path} is in use: {_who(self.place)}", _NEXT) from (
+                    error
+                )
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+
+    @property
+    def mine(self) -> bool:
+        """Whether this process took it, and is no child of the one that did."""
+        return os.getpid() == self._pid
+
+    @property
+    def released(self) -> bool:
+        """Whether it was given back."""
+        return self._descriptor < 0
+
+    def release(self) -> None:
+        """Give it back; a second time does nothing."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor < 0:
+            return
+        if self.mine:
+            # Before the lock is open again: behind it the file may be the next one's.
+            with suppress(OSError):
+                self.place.unlink()
+        os.close(descriptor)
+
+
+def lock_path(path: Path) -> Path:
+    """Where the lock of a file lies."""
+    return path.with_name(f".{path.name}.lock")
+
+
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def _me() -> dict[str, Any]:
+    return {
+        "pid": os.getpid(),
+        "started": start_time(os.getpid()),
+        "host": platform.node(),
+        "program": Path(sys.argv[0]).name,
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _who(place: Path) -> str:
+    """Who holds a lock, in a few words: its text may be a moment behind."""
+    for _ in range(_LOOKS):
+        with suppress(OSError, ValueError):
+            held = json.loads(place.read_bytes()[:_SIZE])
+            if type(held) is dict and _runs(held):
+                return _told(held)
+        time.sleep(_PAUSE)
+    return _NOBODY
+
+
+def _runs(held: dict[str, Any]) -> bool:
+    """Whether the process that a lock's text names is there; elsewhere nobody can tell."""
+    if held.get("host") != platform.node():
+        return True
+    pid, started = held.get("pid"), held.get("started")
+    return type(pid) is int and process_alive(pid, started if type(started) is str else None)
+
+
+def _told(held: dict[str, Any]) -> str:
+    program = "".join(c for c in str(held.get("program", "")) if c.isprintable())
+    host = "" if held.get("host") == platform.node() else f" on {held.get('host')}"
+    since = str(held.get("since", ""))
+    return f"process {held.get('pid')}{f' ({program})' * bool(program)}{host} writes to it" + (
+        f" since {since}" * bool(since)
+    )

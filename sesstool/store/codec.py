@@ -1,0 +1,110 @@
+"""How the facts of a session become records of a format, and what records say of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sesstool.errors import UsageError
+from sesstool.formats.base import Evidence, Format
+from sesstool.store.facts import Fact, Message
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+class Call(NamedTuple):
+    """A tool call in a message. `arguments` are as recorded."""
+
+    id: str
+    tool: str
+    arguments: Any
+
+
+class Codec(ABC):
+    """One session in one format, record by record in their order.
+
+    It is asked for every record that is read or written, and remembers what the next one needs.
+    `holds_facts` says that the format has more than messages; what it has no record for is left
+    out. `run` names the part of the session in which call ids are unique.
+    """
+
+    format: Format
+    holds_facts = False
+    run = ""
+
+    def __init__(self, session_id: str) -> None:
+        """Begin a session of this id."""
+        self.session_id = session_id
+
+    @classmethod
+    @abstractmethod
+    def path(cls, folder: Path, session_id: str) -> Path:
+        """Where a session is kept."""
+
+    @classmethod
+    def sessions(cls, folder: Path) -> Iterable[tuple[str, Path]]:
+        """The ids and files of the sessions in a folder."""
+        for path in sorted(folder.glob("*.jsonl")):
+            session_id = cls.format.session_id(path) or path.name.removesuffix(".jsonl")
+            if cls.path(folder, session_id) == path and not path.name.startswith("."):
+                yield session_id, path
+
+    @abstractmethod
+    def encode(self, fact: Fact) -> dict[str, Any] | None:
+        """The record for a fact, None where the format has none. Raises UsageError."""
+
+    @abstractmethod
+    def decode(self, value: dict[str, Any]) -> Fact | None:
+        """What a record says, None where that is nothing of the history."""
+
+    def replaced(self, _record: dict[str, Any], message: Message) -> dict[str, Any]:
+        """A record of a message, with another one in its place."""
+        return dict(message)
+
+    def line(self, record: dict[str, Any]) -> bytes:
+        """A record as the format's own writer writes it, with its line end. Raises UsageError."""
+        return compact(record)
+
+    @abstractmethod
+    def calls(self, message: Message) -> list[Call]:
+        """The tool calls in a message."""
+
+    @abstractmethod
+    def results(self, message: Message) -> list[tuple[str, str]]:
+        """The call ids that a message has results for, and the results as text."""
+
+    @abstractmethod
+    def answers(self, found: list[tuple[Call, Evidence]]) -> list[Message]:
+        """The messages that answer calls by what is known of them."""
+
+    @abstractmethod
+    def without(self, message: Message, call_ids: set[str]) -> Message | None:
+        """A message without these calls, None where nothing is left of it."""
+
+    def ends_turn(self, message: Message) -> bool:
+        """Whether something may happen outside once this message is kept."""
+        return not self.results(message)
+
+    def begin(self, path: Path) -> None:  # noqa: B027 - most formats keep nothing beside it
+        """Have what the format keeps beside a session there, before its first record."""
+
+    def finish(self, path: Path) -> None:  # noqa: B027 - the same
+        """Tell there that the session was written to; it is closed."""
+
+
+def compact(record: Any, **separators: Any) -> bytes:
+    """A record as JSON with its line end, half characters escaped. Raises UsageError."""
+    separators = separators or {"separators": (",", ":")}
+    try:
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False, **separators)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"a message cannot be kept as JSON: {type(error).__name__}",
+            hint="give strings, finite numbers, booleans, None, lists, and dicts with string keys",
+        ) from error
+    # Half a character has no bytes of its own.
+    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text).encode() + b"\n"

@@ -1,0 +1,160 @@
+"""What the records of a session tell, taken note of one by one: messages, calls and their lives."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sesstool.formats.base import Evidence
+from sesstool.formats.wording import is_placeholder
+from sesstool.store.codec import Call, Codec
+from sesstool.store.facts import Checkpoint, End, Fact, Phase, Said, Transition
+
+ToolState = Literal["completed", "failed", "pending", "uncertain"]
+
+_FILES = 1000
+
+
+@dataclass(slots=True)
+class Life:
+    """A call, and what became of it.
+
+    `message` is the number of the message that it stands in, `answered` that the history has a
+    result, `made_up` that this is one that a resume put there.
+    """
+
+    call: Call
+    run: str
+    message: int
+    phases: set[str] = field(default_factory=set)
+    output: str = ""
+    answered: bool = False
+    made_up: bool = False
+
+    @property
+    def state(self) -> ToolState:
+        """What is known: a result or an end is one, whatever else was recorded."""
+        if "completed" in self.phases:
+            return "completed"
+        if "failed" in self.phases:
+            return "failed"
+        if self.answered and not self.made_up:
+            return "completed"
+        return "pending" if self.phases == {"requested"} else "uncertain"
+
+    @property
+    def evidence(self) -> Evidence:
+        """The same for the result that stands in for a lost one; see `Evidence`."""
+        state = self.state
+        if state == "completed":
+            return Evidence(state, self.output)
+        if state == "failed":
+            return Evidence(state, self.output, "EXECUTION_FAILED")
+        if state == "pending":
+            return Evidence("never started", code="NOT_EXECUTED_REPLAN")
+        code = "INTERRUPTED_UNCERTAIN" if "started" in self.phases else "RECOVERY_STATE_UNKNOWN"
+        return Evidence("uncertain", code=code)
+
+
+class History:
+    """Follows a session; memory grows with the calls that are sent, and with 16 bytes a message.
+
+    `count` is the number of messages, `view` the byte offset of the first that is sent beside the
+    checkpoint's summary. `lives` are the calls from there on, and older ones that are not done,
+    by run and id. `last` is what the newest record said.
+    """
+
+    def __init__(self, codec: Codec) -> None:
+        """Begin with nothing; `codec` tells the messages apart."""
+        self.codec = codec
+        self.lives: dict[tuple[str, str], Life] = {}
+        self.count = self.records = 0
+        self.view = 0
+        self.checkpoint: Checkpoint | None = None
+        self.transition: Transition | None = None
+        self.end: End | None = None
+        self.files: dict[str, Any] = {}
+        self.last: Fact | None = None
+        self._starts = array("q")
+        # The numbers that the agent's own reader gives, which counts answers that it makes up.
+        self._numbers = array("q")
+        self._open: list[Life] = []
+
+    def see(self, fact: Fact | None, start: int) -> None:
+        """Take note of a record that begins at byte `start`; None is one of nothing known."""
+        self.records += 1
+        if isinstance(fact, Said):
+            self._said(fact, start)
+            self.end = None
+        elif isinstance(fact, Phase):
+            self._phase(fact)
+        elif isinstance(fact, Checkpoint):
+            self._compacted(fact, start)
+        elif isinstance(fact, Transition):
+            self.transition = fact
+        elif isinstance(fact, End):
+            self.end = fact
+        self.last = fact or self.last
+
+    def start(self, message: int) -> int:
+        """The byte offset of a message, by its number in the file."""
+        return self._starts[message]
+
+    def unanswered(self) -> list[Life]:
+        """The calls of the last message with calls that have no result, in their order."""
+        return [life for life in self._open if not life.answered]
+
+    def _said(self, fact: Said, start: int) -> None:
+        codec, message, run = self.codec, fact.message, self.codec.run
+        results = codec.results(message)
+        for call_id, words in results:
+            if life := self.lives.get((run, call_id)):
+                life.answered = True
+                life.made_up = fact.recovered or is_placeholder(words)
+        if not results:
+            self.count += len(self.unanswered())
+            self._open = []
+        self._starts.append(start)
+        self._numbers.append(self.count)
+        for call in codec.calls(message):
+            life = self.lives.get((run, call.id))
+            if life is None or life.message >= 0:
+                life = Life(call, run, len(self._starts) - 1)
+                self.lives[run, call.id] = life
+            else:  # its phases came first
+                life.call, life.message = call, len(self._starts) - 1
+            self._open.append(life)
+        self.count += 1
+
+    def _phase(self, fact: Phase) -> None:
+        key = self.codec.run, fact.call_id
+        life = self.lives.get(key)
+        if life is None:
+            given = fact.value if fact.name in ("requested", "started") else None
+            life = self.lives[key] = Life(Call(fact.call_id, fact.tool, given), key[0], -1)
+        if fact.name == "completed" or (fact.name == "failed" and "completed" not in life.phases):
+            life.output = fact.value
+        life.phases.add(fact.name)
+        for file in fact.files:
+            path = str(file.get("path"))
+            self.files.pop(path, None)
+            self.files[path] = dict(file)
+        while len(self.files) > _FILES:
+            del self.files[next(iter(self.files))]
+
+    def _compacted(self, fact: Checkpoint, start: int) -> None:
+        self.checkpoint = fact
+        for path, entry in fact.read_cache.items():
+            if isinstance(entry, dict):
+                self.files[path] = {"path": path, **entry}
+        at = bisect_left(self._numbers, fact.keep_from)
+        self.view = self._starts[at] if at < len(self._starts) else start
+        done = [
+            key
+            for key, life in self.lives.items()
+            if life.message < at and life.state in ("completed", "failed")
+        ]
+        for key in done:
+            del self.lives[key]

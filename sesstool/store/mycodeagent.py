@@ -1,0 +1,224 @@
+"""MyCodeAgent's transcript: `transcript-<id>.jsonl`, the one format here that holds all facts.
+
+Messages go in and come out as OpenAI's. What an event has no member for is kept in its metadata,
+which the agent passes over, so that each message comes back as it was given; only one with calls
+that was given no content has None.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from sesstool.errors import UsageError
+from sesstool.formats.base import Evidence, Question, blocks, mapping, text
+from sesstool.formats.mycodeagent import MyCodeAgent, error_of, result_of
+from sesstool.model.effects import decoded
+from sesstool.model.units import flat
+from sesstool.store.chat import Chat, checked
+from sesstool.store.codec import Call, compact
+from sesstool.store.facts import Checkpoint, End, Fact, Message, Phase, Said, Transition
+
+_PHASES = frozenset({"requested", "started", "completed", "failed"})
+# Where the members of a message are kept that the agent's own cannot tell.
+_GIVEN = "openai"
+
+
+class MyCodeAgentCodec(Chat):
+    """See the module. A run is a prompt with all that follows, a step an answer of the model."""
+
+    format = MyCodeAgent()
+    holds_facts = True
+
+    def __init__(self, session_id: str) -> None:
+        """See `Codec`."""
+        super().__init__(session_id)
+        self._runs = self._step = 0
+        self.run = "run-1"
+        self._tools: dict[str, str] = {}
+
+    @classmethod
+    def path(cls, folder: Path, session_id: str) -> Path:
+        """See `Codec.path`."""
+        return folder / f"transcript-{session_id}.jsonl"
+
+    def line(self, record: dict[str, Any]) -> bytes:
+        """See `Codec.line`: with blanks, as Python's own writer has them."""
+        return compact(record, separators=(", ", ": "))
+
+    def encode(self, fact: Fact) -> dict[str, Any] | None:
+        """See `Codec.encode`."""
+        kind, payload = self._payload(fact)
+        if isinstance(fact, Said):
+            self._count(text(payload["role"]), mapping(payload["metadata"]))
+        return {
+            "event_id": f"evt-{uuid4().hex}",
+            "timestamp": _now(),
+            "session_id": self.session_id,
+            "run_id": self.run,
+            "step": self._step,
+            "event_type": kind,
+            "payload": payload,
+            "schema_version": 1,
+        }
+
+    def replaced(self, record: dict[str, Any], message: Message) -> dict[str, Any]:
+        """See `Codec.replaced`."""
+        return record | {"payload": self._told(checked(message), recovered=False)}
+
+    def _payload(self, fact: Fact) -> tuple[str, dict[str, Any]]:
+        if isinstance(fact, Said):
+            return "message", self._told(checked(fact.message), recovered=fact.recovered)
+        if isinstance(fact, Phase):
+            tool = {"tool_name": fact.tool, "tool_call_id": fact.call_id, "status": fact.name}
+            key = {"completed": "result", "failed": "error"}.get(fact.name, "args")
+            value = decoded(fact.value) if key == "args" else fact.value
+            files = {"read_files": [dict(file) for file in fact.files]} if fact.files else {}
+            return "tool_lifecycle", tool | {key: value} | files
+        if isinstance(fact, Transition):
+            steps = {"from_state": fact.before, "to_state": fact.to}
+            return "state_transition", steps | {
+                "reason": fact.reason,
+                "details": dict(fact.details),
+            }
+        if isinstance(fact, End):
+            return "terminal", {"reason": fact.reason, "details": dict(fact.details)}
+        cache = {"runtime_state": {"read_cache": dict(fact.read_cache)}} if fact.read_cache else {}
+        return "checkpoint", {
+            "summary": fact.summary,
+            "source_message_count": fact.count,
+            "retain_start_idx": fact.keep_from,
+            "messages_compacted": fact.keep_from,
+            "metadata": dict(fact.metadata),
+            **cache,
+            "checkpoint_id": fact.id or f"cp-{uuid4().hex}",
+            "created_at": _now(),
+        }
+
+    def _told(self, message: dict[str, Any], *, recovered: bool) -> dict[str, Any]:
+        """The payload of a message, from which `_message` makes the same one again."""
+        role = text(message["role"])
+        metadata: dict[str, Any] = {}
+        if role not in ("user", "assistant", "tool"):
+            raise UsageError(
+                "MyCodeAgent's transcript keeps no system message",
+                hint="send it before the messages of the session: it is the program's own",
+            )
+        if calls := self.calls(message):
+            given = [{"id": c.id, "name": c.tool, "arguments": c.arguments} for c in calls]
+            metadata = {"action_type": "tool_call", "tool_calls": given}
+        elif role == "assistant":
+            metadata = {"action_type": "final"}
+        elif role == "tool":
+            call_id = text(message.get("tool_call_id"))
+            metadata = {"tool_name": self._tools.get(call_id, ""), "tool_call_id": call_id}
+        if recovered:
+            metadata |= {"recovered": True, "madeBy": "sesstool"}
+        payload = {"role": role, "content": flat(message.get("content")), "metadata": metadata}
+        made = _message(payload)
+        if more := {key: value for key, value in message.items() if made.get(key) != value}:
+            metadata[_GIVEN] = more
+        return payload
+
+    def _count(self, role: str, metadata: dict[str, Any]) -> None:
+        """Take note of a message: which run and step it begins, and the names of its tools."""
+        if role == "user":
+            self._runs += 1
+            self._step = 0
+            self.run = f"run-{self._runs}"
+            self._tools.clear()
+        elif role == "assistant":
+            self._step += 1
+        for call in map(mapping, blocks(metadata.get("tool_calls"))):
+            self._tools[text(call.get("id"))] = text(call.get("name"))
+
+    def decode(self, value: dict[str, Any]) -> Fact | None:
+        """See `Codec.decode`. Records of another session are none of this one's."""
+        if value.get("session_id") != self.session_id:
+            return None
+        kind, payload = value.get("event_type"), mapping(value.get("payload"))
+        self._follow(text(value.get("run_id")), value.get("step"))
+        if kind == "message":
+            metadata = mapping(payload.get("metadata"))
+            for call in map(mapping, blocks(metadata.get("tool_calls"))):
+                self._tools[text(call.get("id"))] = text(call.get("name"))
+            return Said(_message(payload), recovered=metadata.get("recovered") is True)
+        if kind == "tool_lifecycle" and payload.get("status") in _PHASES:
+            name = payload["status"]
+            shown = payload.get("args")
+            if name in ("completed", "failed"):
+                shown = result_of(payload) if name == "completed" else error_of(payload)
+            files = [mapping(file) for file in blocks(payload.get("read_files"))]
+            call_id, tool = text(payload.get("tool_call_id")), text(payload.get("tool_name"))
+            return Phase(call_id, tool, name, shown, files) if call_id else None
+        if kind == "state_transition":
+            before = text(payload.get("from_state")) or None
+            to, reason = text(payload.get("to_state")), text(payload.get("reason"))
+            return Transition(to, reason, before, mapping(payload.get("details")))
+        if kind == "terminal":
+            return End(text(payload.get("reason")), mapping(payload.get("details")))
+        return _checkpoint(payload) if kind == "checkpoint" else None
+
+    def _follow(self, run: str, step: Any) -> None:
+        if run != self.run:
+            self._tools.clear()
+        self.run = run
+        number = run.removeprefix("run-")
+        if number.isascii() and number.isdigit() and len(number) < 9:
+            self._runs = max(self._runs, int(number))
+        self._step = step if type(step) is int else self._step
+
+    def answers(self, found: list[tuple[Call, Evidence]]) -> list[Message]:
+        """See `Codec.answers`: with the codes that the agent itself uses."""
+        questions = (Question(call.id, call.tool, {}, None, evidence) for call, evidence in found)
+        return [
+            _message(mapping(json.loads(self.format.answer(question))["payload"]))
+            for question in questions
+        ]
+
+
+def _message(payload: dict[str, Any]) -> dict[str, Any]:
+    """The chat message in an event's payload."""
+    return _made(payload) | mapping(mapping(payload.get("metadata")).get(_GIVEN))
+
+
+def _made(payload: dict[str, Any]) -> dict[str, Any]:
+    """The same by the members that the agent itself knows."""
+    metadata = mapping(payload.get("metadata"))
+    role, content = text(payload.get("role")), payload.get("content")
+    calls = [_call(mapping(call)) for call in blocks(metadata.get("tool_calls"))]
+    if role == "assistant" and not calls and metadata.get("action_type") == "tool_call":
+        older = {"id": metadata.get("tool_call_id"), "name": metadata.get("tool_name")}
+        calls = [_call({**older, "arguments": metadata.get("tool_args")})]
+    if role == "assistant" and calls:
+        return {"role": role, "content": content or None, "tool_calls": calls}
+    call_id = text(metadata.get("tool_call_id"))
+    if role == "tool" and call_id:
+        return {"role": role, "tool_call_id": call_id, "content": content}
+    # A summary is the agent's own, and a tool's words without a call are sent as a user's.
+    return {"role": {"summary": "system", "tool": "user"}.get(role, role), "content": content}
+
+
+def _call(call: dict[str, Any]) -> dict[str, Any]:
+    arguments = call.get("arguments")
+    if type(arguments) is not str:
+        arguments = json.dumps(arguments or {}, ensure_ascii=False)
+    function = {"name": text(call.get("name")), "arguments": arguments}
+    return {"id": text(call.get("id")), "type": "function", "function": function}
+
+
+def _checkpoint(payload: dict[str, Any]) -> Checkpoint | None:
+    if payload.get("legacy_snapshot_import"):
+        return None
+    numbers = (payload.get("retain_start_idx"), payload.get("source_message_count"))
+    keep, count = (number if type(number) is int else 0 for number in numbers)
+    cache = mapping(mapping(payload.get("runtime_state")).get("read_cache"))
+    summary, name = text(payload.get("summary")), text(payload.get("checkpoint_id"))
+    return Checkpoint(summary, max(keep, 0), count, name, cache, mapping(payload.get("metadata")))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,310 @@
+"""One session that this process writes: a record at a time, on disk by a policy."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from sesstool.errors import InputError, LiveSessionError, UsageError, WriteError
+from sesstool.model.exact import loads
+from sesstool.records.append import Appender
+from sesstool.records.edits import Edit, EditSet
+from sesstool.records.lines import lines
+from sesstool.records.live import find_writer
+from sesstool.records.lock import WriterLock
+from sesstool.records.plan import FilePlan
+from sesstool.records.source import SEALED, fingerprint
+from sesstool.records.transact import apply_file
+from sesstool.records.undo import state_folder
+from sesstool.records.write import make_folder, real_path
+from sesstool.store.codec import Codec
+from sesstool.store.facts import Checkpoint, End, Fact, Message, Phase, Said
+from sesstool.store.history import History, Life
+from sesstool.store.reading import messages, opened, read_back
+from sesstool.store.state import ResumeState, Unanswered, resume_state, sent
+
+Durability = Literal["record", "turn", "interval", "never"]
+"""When what was appended is surely on disk, also after a power cut.
+
+"record": before `append` returns. "turn": before something may happen outside, that is before a
+prompt or an answer of the model is taken for kept, or a tool is started. "interval": a second
+later. "never": when the system pleases. A killed process loses nothing that was appended in any.
+"""
+
+_INTERVAL = 1.0
+_HELD = "a session is written by one process"
+_OTHERS = "close what writes to it, or work on a fork: it leaves this session alone"
+
+
+class StoredSession:
+    """See the module. `SessionStore.open` makes one; use it as a context manager, or close it.
+
+    Several threads may append. After a failure that leaves open what is on disk every call raises
+    it again, and the session is to be opened anew.
+    """
+
+    def __init__(self, path: Path, codec: Codec, durability: Durability = "turn") -> None:
+        """Take the lock, read what is there, and cut a torn tail, which is kept in lost+found.
+
+        Raises LiveSessionError where another writer has it, InputError and WriteError.
+        """
+        self.path = real_path(path)
+        self.id = codec.session_id
+        self._codec = codec
+        self._durability = durability
+        self._guard = threading.RLock()
+        self._messages: list[Message] | None = None
+        self._worker: ThreadPoolExecutor | None = None
+        self._appender: Appender | None = None
+        self._ticker: _Ticker | None = None
+        self._untold: WriteError | None = None
+        self._listeners: list[Callable[[dict[str, Any], int, int], None]] = []
+        make_folder(self.path.parent)
+        with ExitStack() as undo:
+            self._lock = WriterLock(self.path)
+            undo.callback(self._lock.release)
+            self._history, self._ended = self._read()
+            undo.pop_all()
+
+    def _read(self) -> tuple[History, bool]:
+        """What is there, without a torn tail; and whether a newline ends it."""
+        sealed = self.path.with_name(self.path.name + SEALED)
+        if not self.path.exists():
+            if sealed.exists():
+                raise InputError(
+                    f"session {self.id} is encrypted: {sealed}",
+                    hint=f"sesstool decrypt --write {sealed}, then open it again",
+                )
+            return History(self._codec), True
+        if other := find_writer(self.path, recent_seconds=None):
+            raise LiveSessionError(f"{self.path} is in use: {other.description}", hint=_OTHERS)
+        with opened(self.path) as source:
+            history, tail = read_back(source, self._codec)
+            if tail.torn == tail.size:
+                return history, tail.ended
+            cut = EditSet([Edit(tail.torn, tail.size)])
+        self._change(cut, "B104")
+        return history, tail.ended
+
+    def _change(self, edits: EditSet, code: str) -> None:
+        """Edit the file itself; what is cut is kept in lost+found."""
+        plan = FilePlan(self.path, fingerprint(self.path), "", edits, None, (code,))
+        # It is this process that has it open.
+        apply_file(
+            plan, state=state_folder(), command="open", ignore_live=True, recent_seconds=None
+        )
+
+    @property
+    def history(self) -> History:
+        """What the session has told so far; it is not to be changed."""
+        return self._history
+
+    def __len__(self) -> int:
+        """How many records there are."""
+        return self._history.records
+
+    def append(self, message: Message) -> None:
+        """Keep a message, durable by the policy before this returns.
+
+        It is as the format's provider takes it, a dict with a role. Raises UsageError for what the
+        format cannot hold, and WriteError; the session is then as before, or the error says so.
+        """
+        self.record(Said(message))
+
+    async def append_async(self, message: Message) -> None:
+        """The same from a coroutine: the disk is waited for in a thread, in the order of calls."""
+        await self.record_async(Said(message))
+
+    async def record_async(self, fact: Fact) -> bool:
+        """As `record`, from a coroutine."""
+        with self._guard:
+            self._worker = self._worker or ThreadPoolExecutor(1, thread_name_prefix="sesstool")
+        return await asyncio.get_running_loop().run_in_executor(self._worker, self.record, fact)
+
+    def record(self, fact: Fact) -> bool:
+        """Keep a fact in the same way; False where the format has no record for such.
+
+        Raises as `append`, and UsageError for a checkpoint in a format that cannot hold one.
+        """
+        with self._guard:
+            value = self._codec.encode(fact)
+            if value is None:
+                if isinstance(fact, Checkpoint):
+                    raise UsageError(
+                        f"{self._codec.format.name} keeps no checkpoints",
+                        hint='keep the session in a format that does: format="mycodeagent"',
+                    )
+                return False
+            self._add(value)
+            if self._durability == "record" or (self._durability == "turn" and self._due(fact)):
+                self.flush()
+            elif self._durability == "interval":
+                self._ticker = self._ticker or _Ticker(self._tick)
+                self._ticker.due()
+        return True
+
+    def _add(self, value: dict[str, Any]) -> None:
+        line = self._codec.line(value)
+        appender = self._open()
+        at = appender.end
+        # What an agent left without a newline is whole: it gets one in the same write.
+        appender.add(line if self._ended else b"\n" + line)
+        at, self._ended = at + (not self._ended), True
+        fact = self._codec.decode(value)
+        self._history.see(fact, at)
+        if self._messages is not None and isinstance(fact, Said):
+            self._messages.append(fact.message)
+        elif isinstance(fact, Checkpoint):
+            self._messages = None
+        for listener in self._listeners:
+            listener(value, at, appender.end)
+
+    def _due(self, fact: Fact) -> bool:
+        """Whether something may happen outside behind this record."""
+        if isinstance(fact, Said):
+            return self._codec.ends_turn(fact.message)
+        started = isinstance(fact, Phase) and fact.name == "started"
+        return started or isinstance(fact, (Checkpoint, End))
+
+    def _open(self) -> Appender:
+        if not self._lock.mine:
+            raise UsageError(
+                f"{self.path} was opened by the parent of this process: {_HELD}",
+                hint="open another session in the child, or a fork of this one",
+            )
+        if self._lock.released:
+            raise UsageError(f"session {self.id} is closed", hint="open it again")
+        if self._appender is None:
+            self._codec.begin(self.path)
+            self._appender = Appender(self.path)
+        return self._appender
+
+    def flush(self) -> None:
+        """Have all that was appended on disk. Raises DurabilityError where that is in doubt."""
+        with self._guard:
+            if self._appender is not None:
+                self._appender.sync()
+
+    def _tick(self) -> None:
+        try:
+            self.flush()
+        except WriteError as error:
+            self._untold = error  # the next call of the session raises it again
+
+    def messages(self) -> list[Message]:
+        """What goes to the provider, as `ResumeState.messages`; a list of the caller's own."""
+        with self._guard:
+            return list(sent(self._history, self._said()))
+
+    def _said(self) -> Sequence[Message]:
+        """The messages from the last checkpoint's window on: read once, then kept up."""
+        if self._messages is None:
+            self._messages = []
+            if self.path.exists():
+                with opened(self.path) as source:
+                    self._messages = list(messages(source, self._codec, self._history.view))
+        return self._messages
+
+    def resume(
+        self, *, unanswered: Unanswered = "answer", harmless: Collection[str] = ()
+    ) -> ResumeState:
+        """What the session is resumed with; see `ResumeState`.
+
+        The calls of the last message that have no result get one in the session, which says what
+        is known of each, or are taken out of it with "drop": then what a message holds beside them
+        stays, and what is cut is kept in lost+found. Raises as `append`.
+        """
+        with self._guard:
+            state = resume_state(
+                self._history, self._said(), unanswered=unanswered, harmless=harmless
+            )
+            missing = self._history.unanswered()
+            if missing and unanswered == "drop":
+                self._drop(missing)
+            elif missing:
+                found = [(life.call, life.evidence) for life in missing]
+                for message in self._codec.answers(found):
+                    self.record(Said(message, recovered=True))
+                self.flush()
+        return state
+
+    def _drop(self, missing: Sequence[Life]) -> None:
+        """Take calls out of the message that holds them all, and read the session anew."""
+        start = self._history.start(missing[0].message)
+        self.flush()
+        with opened(self.path) as source:
+            _, _, text, ended = next(lines(source, start))
+        value = loads(text.decode())
+        fact = self._codec.decode(value)
+        assert isinstance(fact, Said)
+        rest = self._codec.without(fact.message, {life.call.id for life in missing})
+        line = self._codec.line(self._codec.replaced(value, rest)) if rest is not None else b""
+        if self._appender is not None:
+            self._appender.close()
+        self._appender = self._messages = None
+        self._change(EditSet([Edit(start, start + len(text) + ended, line)]), "T401")
+        self._history, self._ended = self._read()
+
+    def close(self) -> None:
+        """Have all on disk, by any policy but "never", and let others write.
+
+        Raises DurabilityError where it may not be there; it is closed nevertheless.
+        """
+        if self._worker is not None:
+            self._worker.shutdown()
+        if self._ticker is not None:
+            self._ticker.stop()
+        with self._guard:
+            if self._lock.released:
+                return
+            try:
+                if self._appender is not None and self._lock.mine:
+                    self._finish(self._appender)
+            finally:
+                if self._appender is not None:
+                    self._appender.close()
+                self._lock.release()
+
+    def _finish(self, appender: Appender) -> None:
+        if appender.failure is None:
+            if self._durability != "never":
+                appender.sync()
+            self._codec.finish(self.path)
+        elif appender.failure is self._untold:
+            raise appender.failure
+
+    def __enter__(self) -> Self:
+        """Close it on leaving the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+
+class _Ticker:
+    """Calls back once an interval after something became due."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self._act = act
+        self._due, self._stop = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sesstool", daemon=True)
+        self._thread.start()
+
+    def due(self) -> None:
+        self._due.set()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._due.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while self._due.wait() and not self._stop.wait(_INTERVAL):
+            self._due.clear()
+            self._act()
