@@ -11,8 +11,9 @@ import sys
 import pytest
 
 from sesstool import SessionStore, api
-from sesstool.errors import InputError, LiveSessionError, StalePlanError, UsageError
+from sesstool.errors import InputError, LiveSessionError, StalePlanError, UsageError, WriteError
 from sesstool.records.lock import lock_path
+from sesstool.retention import trash
 
 ASK = {"role": "user", "content": "Is the lamp lit?"}
 SAY = {"role": "assistant", "content": "It is."}
@@ -81,7 +82,7 @@ def test_bare_messages_are_the_file(folder):
         b'{"role":"user","content":"Is the lamp lit?"}\n'
         + '{"role":"assistant","content":"Ä \U0001f600 \\ud83d"}\n'.encode()
     )
-    assert os.listdir(folder) == ["harbour.jsonl"]
+    assert [path.name for path in folder.iterdir()] == ["harbour.jsonl"]
     assert session.path.stat().st_mode & 0o777 == 0o600
 
 
@@ -253,3 +254,38 @@ def test_the_list_has_the_sessions_of_the_format(folder):
     (folder / "notes.jsonl").write_bytes(b"{}\n")
     assert sorted(one.id for one in store.list()) == ["one", "two"]
     assert {one.size for one in store.list()} == {store.path("one").stat().st_size}
+
+
+def test_a_deleted_session_is_in_the_trash_with_its_side_file(folder):
+    """From where it comes back."""
+    store = SessionStore(folder, "astorlm")
+    with store.open("harbour") as session:
+        session.append(BLOCKS["ask"])
+        with pytest.raises(LiveSessionError):
+            store.delete("harbour")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    entry = store.delete("harbour")
+    assert list(folder.iterdir()) == []
+    assert store.list() == []
+    trash.restore(entry)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    with pytest.raises(InputError, match="there is no session"):
+        store.delete("other")
+
+
+def test_a_held_session_is_not_deleted(folder):
+    """Not even for good; without the hold it is, and nothing of it stays."""
+    store = SessionStore(folder)
+    with store.open("harbour") as session:
+        session.append(ASK)
+    policy = folder.parent / "retention.toml"
+    policy.write_text(
+        f'version = 1\n[[hold]]\nname = "claim"\nreason = "a claim"\n'
+        f'match = {{ path = "{folder}/*" }}\n'
+    )
+    with pytest.raises(WriteError, match="hold claim"):
+        store.delete("harbour", for_good=True, policy=policy)
+    assert session.path.exists()
+    store.delete("harbour", for_good=True)
+    assert list(folder.iterdir()) == []
+    assert trash.entries(folder.parent / "state" / "sesstool") == []

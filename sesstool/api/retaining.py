@@ -34,7 +34,7 @@ from sesstool.retention.cleanup import Residue
 from sesstool.retention.copies import copies
 from sesstool.retention.decide import Decision
 from sesstool.retention.groups import Group
-from sesstool.retention.policy import Hold, Policy
+from sesstool.retention.policy import Hold, Policy, in_use, load, parse
 from sesstool.retention.survey import survey
 from sesstool.retention.trash import Entry, Order
 from sesstool.text import quoted
@@ -185,6 +185,24 @@ def plan(
     deleted = [row.group for row in told if row.decision.action == "delete"]
     made_of = copies([*deleted, *ended], state)
     return Plan(policy, when, told, len(groups), tuple(ended), limit, outputs, made_of, erase)
+
+
+def policy_in_use(named: Path | str | None) -> Policy:
+    """The policy that is named, else the user's own, else one that says nothing.
+
+    Raises ConfigError.
+    """
+    found = in_use(str(named) if named else "")
+    return load(found) if found else parse(b"version = 1\n", "no policy")
+
+
+def to_trash(wanted: Plan) -> Plan:
+    """A plan that erases, with the trash in the place of deletion."""
+    rows = tuple(
+        row._replace(decision=row.decision._replace(action="trash")) if row.changes else row
+        for row in wanted.rows
+    )
+    return replace(wanted, rows=rows, erase=False)
 
 
 def check_clock(state: Path) -> None:

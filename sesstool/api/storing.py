@@ -6,9 +6,12 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sesstool.api import in_use
 from sesstool.errors import InputError, UsageError
+from sesstool.records.lock import WriterLock
+from sesstool.records.write import real_path
 from sesstool.store.astorlm import AstorLMCodec
 from sesstool.store.chat import OpenAIChatCodec
 from sesstool.store.codec import Codec
@@ -17,6 +20,9 @@ from sesstool.store.reading import messages, opened, read_back
 from sesstool.store.recorder import Recorder
 from sesstool.store.session import Durability, StoredSession
 from sesstool.store.state import ResumeState, Unanswered, resume_state
+
+if TYPE_CHECKING:
+    from sesstool.retention.entries import Entry
 
 __all__ = ["Durability", "Recorder", "ResumeState", "SessionStore", "StoredSession"]
 
@@ -95,13 +101,7 @@ class SessionStore:
 
         Raises InputError where there is no such session, or where it is damaged.
         """
-        path = self.path(session_id)
-        if not path.exists():
-            raise InputError(
-                f"there is no session {session_id} in {self.folder}",
-                hint="SessionStore.list() tells which there are; open() makes a new one",
-            )
-        with opened(path) as source:
+        with opened(self._existing(session_id)) as source:
             history, _ = read_back(source, self._codec(session_id))
             said = messages(source, history.codec, history.view)
             return resume_state(history, said, unanswered=unanswered, harmless=harmless)
@@ -114,6 +114,42 @@ class SessionStore:
         for session_id, path in self._codec.sessions(self.folder):
             now = path.stat()
             yield Stored(session_id, path, now.st_size, now.st_mtime_ns)
+
+    def delete(
+        self, session_id: str, *, for_good: bool = False, policy: Path | None = None
+    ) -> Entry | None:
+        """Take a session away with all that belongs to it, as `sesstool prune` does.
+
+        It goes to the trash, from where `sesstool trash restore` brings it back within the grace
+        of the policy, or is deleted `for_good`. The `policy` is a file, by default the user's own:
+        a hold, and a rule that must keep the session, are obeyed. Returns the entry of the trash.
+        Raises LiveSessionError, InputError and WriteError; the session is then where it was.
+        """
+        from sesstool.api import retaining  # noqa: PLC0415 - who only appends needs none of it
+
+        path = self._existing(session_id)
+        lock = WriterLock(real_path(path))
+        try:
+            wanted = retaining.plan([str(path)], retaining.policy_in_use(policy), erase=True)
+            for refusal in retaining.refusals(wanted):
+                raise refusal
+            if not for_good:
+                wanted = retaining.to_trash(wanted)
+            [done] = retaining.apply(wanted)
+        finally:
+            lock.release()
+        if failure := done.skipped or done.unfinished:
+            raise failure
+        return done.entry
+
+    def _existing(self, session_id: str) -> Path:
+        path = self.path(session_id)
+        if not path.exists():
+            raise InputError(
+                f"there is no session {session_id} in {self.folder}",
+                hint="SessionStore.list() tells which there are; open() makes a new one",
+            )
+        return path
 
     def in_use(self, session_id: str) -> str:
         """Who writes a session, in a few words, "" for nobody. Raises InputError."""

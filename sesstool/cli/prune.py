@@ -26,13 +26,12 @@ from sesstool.report import retention as report
 from sesstool.report.retention_page import Heads, page
 from sesstool.retention import holds, trash, units
 from sesstool.retention.cleanup import places
-from sesstool.retention.policy import Policy, chosen, in_use, parse
+from sesstool.retention.policy import Policy, chosen
 
 if TYPE_CHECKING:
     from sesstool.api.retaining import Done, Plan
 
 _LEGAL = "not legal advice: whether a policy meets the law, a person must judge"
-_NONE = b"version = 1\n"
 _ELSEWHERE = (
     "not reached: backups, snapshots, copies elsewhere and what agents keep in the cloud; "
     "-v lists all"
@@ -219,9 +218,7 @@ def _policy(given: Path | None, *, erase: bool) -> Policy:
     """The policy of the option, of the settings, or the user's own. Raises UsageError."""
     # The setting is the option's default, and no shell has read it.
     named = given.expanduser() if given else str(settings()["policy"].value)
-    if erase and in_use(str(named)) is None:
-        return parse(_NONE, "no policy")
-    return chosen(named)
+    return retaining.policy_in_use(named) if erase else chosen(named)
 
 
 def _beyond(plan: Plan, done: list[Done] | None, *, clean_up: bool, listed: bool) -> Iterator[str]:
