@@ -93,6 +93,22 @@ def test_the_example_of_the_library_is_right(reader):
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
+def test_the_program_of_the_readme_prints_what_stands_below_it(reader):
+    """And it is clean to a strict type checker, as users of the store are."""
+    text = README.read_text()
+    (program,) = blocks("python")
+    path = reader / "ferry.py"
+    path.write_text(program)
+    run = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
+    assert run.stderr == ""
+    assert f"```python\n{program}```\n\n```txt\n{run.stdout}```\n" in text
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir"]
+    checked = subprocess.run(
+        [*command, reader / "cache", path], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (checked.returncode, checked.stdout) == (0, "")
+
+
 def test_the_two_ways_to_begin_are_one_line_each():
     """Both begin with a virtual environment; the second is what .ci/run does."""
     (both,) = [blocks("sh")]
