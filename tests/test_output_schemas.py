@@ -14,9 +14,16 @@ from tests.conftest import asks, jsonl, said
 FORKS = Path(__file__).parents[1] / "samples" / "forks"
 TORN = b'{"role":"tool","tool_call_id":"c1","cont'
 OUTPUTS = [
-    *("audit", "diff", "doctor", "export", "finding", "findings", "holds", "plan"),
-    *("prune", "redaction", "repair", "resume", "trash"),
+    *("audit", "changes", "diff", "doctor", "export", "finding", "findings", "holds", "plan"),
+    *("prune", "redaction", "repair", "resume", "trash", "world"),
 ]
+
+
+def asks_to_read(path):
+    """Return a message that calls a tool to read a file."""
+    given = json.dumps({"path": str(path)})
+    call = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": given}}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
 @pytest.fixture
@@ -93,6 +100,22 @@ def test_a_resume_obeys_its_schema(session, capsys):
     assert [finding["code"] for finding in value["refusals"]] == ["T401"]
     assert [finding["code"] for finding in value["losses"]] == ["B104"]
     assert not value["acceptable"]
+
+
+def test_a_snapshot_obeys_its_schema(session, tmp_path, monkeypatch, capsys):
+    """What is recorded, and what has changed since, are described member by member."""
+    monkeypatch.chdir(tmp_path)
+    session.write_bytes(jsonl(said("user"), asks_to_read(tmp_path / "log.txt")))
+    for name, more, code in (("world", [], 0), ("changes", ["--compare"], 1)):
+        value = printed(capsys, name, "snapshot", "-f", "json", str(session), *more, code=code)
+        schema = json.loads(schema_text(name))
+        assert undescribed(value, schema, schema) == set()
+        (tmp_path / "log.txt").write_text("the lamp burns")
+    value = printed(capsys, "resume", "resume", "-f", "json", str(session), code=1)
+    schema = json.loads(schema_text("changes"))
+    assert undescribed(value["world"], schema, schema) == set()
+    (change,) = value["world"]["changes"]
+    assert change["kind"] == "new"
 
 
 def test_a_saved_plan_obeys_its_schema(session, tmp_path):

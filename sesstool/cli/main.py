@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "validate": ("sesstool.cli.validate:command", "Report what is wrong with sessions."),
     "resume": ("sesstool.cli.resume:command", "Show what reaches the model on resume."),
+    "snapshot": ("sesstool.cli.snapshot:command", "Record the world beside a session."),
     "repair": ("sesstool.cli.repair:command", "Preview a repair; --write does it."),
     "apply": ("sesstool.cli.apply:command", "Apply a saved plan."),
     "undo": ("sesstool.cli.undo:command", "Put back what a write replaced."),

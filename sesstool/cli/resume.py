@@ -10,15 +10,21 @@ from typing import Any
 import click
 
 from sesstool import api
+from sesstool.api import worlds
 from sesstool.cli.common import Common, common
 from sesstool.cli.keys import key_options, keys_of
+from sesstool.cli.snapshot import compared
 from sesstool.cli.streams import destination, single, watched
 from sesstool.cli.validate import format_option
+from sesstool.encryption.keyring import Keys
+from sesstool.errors import SesstoolError
 from sesstool.findings import Finding
 from sesstool.records.source import SEALED
 from sesstool.report.base import count
 from sesstool.report.json import finding_json
 from sesstool.text import safe, session_word
+
+_CHANGES = 5
 
 
 @click.command("resume")
@@ -41,7 +47,12 @@ def command(
     keys = keys_of(shared, identities, passphrase_fd)
     with watched(shared, found) as advance:
         report = api.resume(found, format_name=format_name or "", progress=advance, keys=keys)
-    text = _json(report) if shared.output_format == "json" else "\n".join(_lines(report)) + "\n"
+    since = _since(shared, found, format_name or "", keys)
+    if shared.output_format == "json":
+        text = _json(report, since)
+    else:
+        changed = [f"  {line}" for line in compared(since, _CHANGES)] if since else []
+        text = "\n".join([*_lines(report), *changed]) + "\n"
     with destination(shared) as out:
         out.write(text.encode())
     if path.endswith(SEALED) and report.command:
@@ -49,6 +60,15 @@ def command(
     if report.losses or report.refusals:
         shared.note(f"next: sesstool repair {session_word(path)}")
     return int(bool(report.losses or report.refusals or report.sent < report.present))
+
+
+def _since(shared: Common, path: Path | str, format_name: str, keys: Keys) -> worlds.Since | None:
+    """What has changed since the snapshot beside a session; one that cannot be read is told."""
+    try:
+        return worlds.compared(path, format_name=format_name, keys=keys)
+    except SesstoolError as error:
+        shared.note(f"the snapshot beside it is not compared: {error.message}")
+        return None
 
 
 def _lines(report: api.ResumeReport) -> list[str]:
@@ -81,9 +101,10 @@ def _said(finding: Finding) -> str:
     return f"line {finding.location.line}: {finding.code} {safe(finding.message)}"
 
 
-def _json(report: api.ResumeReport) -> str:
+def _json(report: api.ResumeReport, since: worlds.Since | None) -> str:
     value: dict[str, Any] = {"schema_version": 1, "acceptable": report.acceptable}
     value |= asdict(report)
     for key in ("refusals", "losses"):
         value[key] = [finding_json(f, show_text=False) for f in getattr(report, key)]
+    value["world"] = since.as_json() if since else None
     return json.dumps(value, indent=2, default=str) + "\n"

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from sesstool.diff.compare import Comparison
 from sesstool.diff.sides import Side
-from sesstool.formats.base import mapping, text
-from sesstool.model.effects import Effect, decoded, effects
+from sesstool.model.effects import Effect, effects, folder_of
 from sesstool.model.paths import located
 
 # A run of letters and digits that no counter and no tool's name makes.
@@ -111,11 +110,10 @@ def _files(side: Side, calls: tuple[Done, ...], cwd: str) -> Iterator[tuple[str,
     for done in calls:
         targets = [e.target for e in done.effects if e.kind == "file" and e.target]
         if targets:
-            given = mapping(decoded(side.unit(done.unit).content))
-            run_in = text(given.get("workdir") or given.get("cwd"))
             base = side.facts(done.unit)["cwd"] or side.cwd or cwd
+            run_in = folder_of(side.unit(done.unit).content, base)
             for target in targets:
-                place = located(target, located(run_in, base))
+                place = located(target, run_in)
                 # What is told from another folder than the session's is no help to a reader.
                 yield place, target if place == located(target, base) else place
 

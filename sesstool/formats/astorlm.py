@@ -137,8 +137,8 @@ class AstorLM(Format):
             if beside(side_file(path)):
                 yield path
 
-    def places(self, path: Path) -> Iterable[Path]:
-        """See `Format.places`."""
+    def own_places(self, path: Path) -> Iterable[Path]:
+        """See `Format.own_places`."""
         if side := beside(side_file(path)):
             yield side
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from sesstool.formats.payloads import Payload, of_results
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.heal import Kind
 from sesstool.records.recover import Record
-from sesstool.records.source import Source
+from sesstool.records.source import SEALED, Source, snapshot_of
 
 
 class Place(NamedTuple):
@@ -405,9 +406,17 @@ class Format(ABC):
         """The agent's shared files that may hold some of this session beside its own files."""
         return ()
 
+    def own_places(self, path: Path) -> Iterable[Path]:
+        """Those of the `places` that the agent made. Raises InputError."""
+        return ()
+
     def places(self, path: Path) -> Iterable[Path]:
         """The `parts` of a session, and the `links` among them. Raises InputError."""
-        return ()
+        yield from self.own_places(path)
+        snapshot = snapshot_of(path)
+        for name in (snapshot, snapshot.with_name(snapshot.name + SEALED)):
+            if os.path.lexists(name):
+                yield name
 
     def parts(self, path: Path) -> Iterable[Path]:
         """The other files of this session alone: subagents, outputs, metadata. Raises likewise."""

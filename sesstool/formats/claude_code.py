@@ -330,8 +330,8 @@ class ClaudeCode(Format):
         if home is not None and name:
             yield from session_traces(home, name)
 
-    def places(self, path: Path) -> Iterable[Path]:
-        """See `Format.places`."""
+    def own_places(self, path: Path) -> Iterable[Path]:
+        """See `Format.own_places`."""
         yield from below(path.parent, path.stem)
         home, name = self.home(path), self.session_id(path)
         if home is not None:

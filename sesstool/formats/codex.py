@@ -54,6 +54,7 @@ from sesstool.formats.responses_items import (
 from sesstool.formats.side_files import home_of, present, starting
 from sesstool.records.jsonspan import dumps, join
 from sesstool.records.live import lock_is_held
+from sesstool.records.source import SUFFIXES
 
 _ENVELOPE_TYPES = frozenset(
     [
@@ -260,7 +261,9 @@ class Codex(Format):
     def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`."""
         name = f"*{escape(prefix)}*" if prefix else "*"  # "**" is no name
-        return _home().glob(f"*sessions/**/rollout-{name}.jsonl*{ending}")
+        for path in _home().glob(f"*sessions/**/rollout-{name}.jsonl*{ending}"):
+            if path.name.endswith(SUFFIXES):
+                yield path
 
     def folders(self) -> Iterable[Path]:
         """See `Format.folders`."""
@@ -301,8 +304,8 @@ class Codex(Format):
             what, lost = next(known, ("what names the thread", ""))
             yield Trace(database, "rows", names, what, lost=lost, program="codex")
 
-    def places(self, path: Path) -> Iterable[Path]:
-        """See `Format.places`."""
+    def own_places(self, path: Path) -> Iterable[Path]:
+        """See `Format.own_places`."""
         home, thread = self.home(path), self.session_id(path)
         if home is not None and thread:
             yield from starting(home, "shell_snapshots", thread)

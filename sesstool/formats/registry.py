@@ -21,6 +21,7 @@ from sesstool.formats.openai_chat import OpenAIChat
 from sesstool.formats.openai_responses import OpenAIResponses
 from sesstool.formats.others import NAMED
 from sesstool.formats.pi import Pi
+from sesstool.records.source import SNAPSHOT
 
 # Of two that are as likely, the first is taken.
 FORMATS: tuple[Format, ...] = (
@@ -88,6 +89,12 @@ def detect(values: Sequence[dict[str, Any]], path: Path | None, name: str) -> tu
         for known in FORMATS:
             if known.home(path):
                 return known, f"lies in a home of {known.title}"
+    if path is not None and path.name.endswith(SNAPSHOT):
+        session = path.name.removesuffix(SNAPSHOT)
+        raise NotASessionError(
+            f"{name} is no session, but a snapshot of the world beside one",
+            hint=f"give {session} beside it",
+        )
     if path is not None and path.name.endswith(_SIDE_FILE):
         session = path.name.removesuffix(_SIDE_FILE) + ".jsonl"
         raise NotASessionError(

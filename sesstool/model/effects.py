@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from sesstool.model.paths import located
+
 # Tools by their names in lower case, without `_`, `-` and `.`. Those of kind "look" change nothing
 # but the agent's own notes, whoever runs them.
 _NAMES = {
@@ -38,6 +40,8 @@ _NAMES = {
     """,
 }
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+# Of those, the ones that read the file which they are given.
+_READERS = frozenset(["cat", "notebookread", "read", "readfile", "readmanyfiles", "viewimage"])
 # Members of arguments that name a file, written as the tools are, the surest first; what moves
 # or copies one names two.
 _PATHS = [
@@ -92,6 +96,8 @@ _SHELL = re.compile(r"(?:.*[/\\])?(?:ba|da|z|k)?sh")
 
 # Programs that change nothing, whatever their arguments; others are judged by `_looks`.
 _HARMLESS = re.compile("cat|cd|echo|[ef]?grep|head|ls|nl|pwd|stat|tail|true|wc|which")
+# Of those, the ones that show the files which they are given; and `sed -n`.
+_SHOWING = frozenset(["cat", "head", "nl", "sed", "tail", "wc"])
 _HARMLESS_GIT = re.compile("blame|diff|log|ls-files|rev-parse|show|status")
 _SILENCED = re.compile(r"(?:[12]?>|&>)\s?(?:/dev/null|&[12])(?=[\s;|]|$)")
 _JOINED = re.compile(r"&&|\|\||[;|]")
@@ -133,16 +139,45 @@ def effects(
     return list(dict.fromkeys(_effects(name, decoded(arguments))))
 
 
+def files_read(name: str, arguments: Any) -> list[str]:
+    """The files that a call of this tool reads, each once, as they are spelled there.
+
+    A command line tells of those that its programs only look at; words that are no files may be
+    among them.
+    """
+    return list(dict.fromkeys(_read(name, decoded(arguments))))
+
+
+def folder_of(arguments: Any, cwd: str) -> str:
+    """The folder that a call runs in, where the session's is `cwd`."""
+    given = decoded(arguments)
+    if type(given) is not dict:
+        return cwd
+    named = next((v for k in ("workdir", "cwd") if type(v := given.get(k)) is str and v), "")
+    return located(named, cwd) if named else cwd
+
+
+def _read(name: str, given: Any) -> Iterator[str]:
+    tool = _tool(name)
+    if tool in _READERS or (_KINDS.get(tool) == "file" and _is_view(given)):
+        yield from _paths(given if type(given) is dict else {}, _DEEPEST)
+    elif _KINDS.get(tool) == "command":
+        for program, *words in _programs(_command_line(_line(given))):
+            if program in _SHOWING:
+                # What `sed -n` is given first is no file.
+                files = words[2:] if program == "sed" else words
+                yield from (word for word in files if not word.startswith("-"))
+
+
 def _effects(name: str, given: Any) -> Iterator[Effect]:
     if name.startswith("mcp__"):
         yield Effect("message", name.split("__")[1])
         return
     fields = given if type(given) is dict else {}
-    tool = _plain(name.removeprefix("functions."))
+    tool = _tool(name)
     kind = _KINDS.get(tool, "message" if tool.startswith("send") else "other")
     if kind == "file":
-        # Editors of several commands in one: this one shows a file.
-        if fields.get("command") != "view":
+        if not _is_view(given):
             yield from _filed(tool, fields)
     elif kind == "patch":
         yield from _patched(_patch(given)) or _filed(tool, fields)
@@ -156,6 +191,15 @@ def _effects(name: str, given: Any) -> Iterator[Effect]:
         yield Effect("message", _first(fields, _RECIPIENTS))
     elif kind == "other":
         yield Effect("other", "")
+
+
+def _tool(name: str) -> str:
+    return _plain(name.removeprefix("functions."))
+
+
+def _is_view(given: Any) -> bool:
+    """Whether an editor of several commands in one is asked to show a file."""
+    return type(given) is dict and given.get("command") == "view"
 
 
 def _plain(name: str) -> str:
@@ -204,8 +248,7 @@ def _patched(patch: str) -> list[Effect]:
 
 def _commanded(given: Any) -> Iterator[Effect]:
     """The effects of what a shell was given."""
-    if type(given) is dict:
-        given = next((given[k] for k in _LINES if given.get(k)), "")
+    given = _line(given)
     if type(given) is list and given[:1] == ["apply_patch"]:
         yield from _patched(_patch(given)) or [Effect("file", "")]
         return
@@ -213,6 +256,11 @@ def _commanded(given: Any) -> Iterator[Effect]:
     yield from (files := _patched(line))
     if not (files and _PATCH_ALONE.fullmatch(line)) and not _only_looks(line):
         yield Effect("command", line)
+
+
+def _line(given: Any) -> Any:
+    """The member of arguments that holds what a shell was given."""
+    return next((given[k] for k in _LINES if given.get(k)), "") if type(given) is dict else given
 
 
 def _command_line(given: Any) -> str:
@@ -226,17 +274,22 @@ def _command_line(given: Any) -> str:
 
 def _only_looks(line: str) -> bool:
     """Whether a command line surely changes nothing; in doubt it does."""
+    programs = _programs(line)
+    return bool(programs) and all(_looks(*words) for words in programs)
+
+
+def _programs(line: str) -> list[list[str]]:
+    """The programs of a command line with their arguments; none of one that is not plain."""
     if len(line) > _LONG:
-        return False
+        return []
     line = _SILENCED.sub(" ", line)
     if _DOUBTFUL.search(line.replace("&&", ";")):
-        return False
+        return []
     try:
         # Where a quoted text holds a separator, its halves are no shell words.
-        programs = [shlex.split(part) for part in _JOINED.split(line)]
+        return [words for part in _JOINED.split(line) if (words := shlex.split(part))]
     except ValueError:
-        return False
-    return any(programs) and all(_looks(*words) for words in programs if words)
+        return []
 
 
 def _looks(program: str, *words: str) -> bool:

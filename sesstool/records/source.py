@@ -27,6 +27,8 @@ SEALED = ".age"
 _PLAIN = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 SUFFIXES = (*_PLAIN, *(ending + SEALED for ending in _PLAIN))
 """How the names of session files end."""
+SNAPSHOT = ".world.json"
+"""What the snapshot of the world beside a session is called behind the session's name."""
 STANDARD_INPUT = "standard input"
 """The name of the source that "-" opens."""
 ROOMIER = "set TMPDIR to a folder on a disk with more room"
@@ -235,6 +237,12 @@ def bare_path(path: Path) -> Path:
     """The name that a file has, or had, when it is neither encrypted nor compressed."""
     path = plain_path(path)
     return path.with_suffix("") if path.suffix in (".gz", ".zst") else path
+
+
+def snapshot_of(path: Path) -> Path:
+    """Where the snapshot of the world beside a session is, as long as it is not encrypted."""
+    bare = bare_path(path)
+    return bare.with_name(bare.name + SNAPSHOT)
 
 
 def open_file(path: Path) -> IO[bytes]:

@@ -29,12 +29,14 @@ class Codec(ABC):
 
     It is asked for every record that is read or written, and remembers what the next one needs.
     `holds_facts` says that the format has more than messages; what it has no record for is left
-    out. `run` names the part of the session in which call ids are unique.
+    out. `run` names the part of the session in which call ids are unique, `project` is the folder
+    from which paths in it count, "" where that is not known.
     """
 
     format: Format
     holds_facts = False
     run = ""
+    project = ""
 
     def __init__(self, session_id: str) -> None:
         """Begin a session of this id."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from sesstool.store.reads import Read
+
 Message = Mapping[str, Any]
 """A message as the provider of the format takes it: OpenAI's chat messages, or Anthropic's."""
 
@@ -35,14 +37,14 @@ class Phase:
     """A step in the life of a tool call.
 
     `value` is what it was given (requested, started), its result (completed) or what went wrong
-    (failed). `files` is what it read, as `reads.noted` tells it.
+    (failed). `read` are the files that it read, as they were.
     """
 
     call_id: str
     tool: str
     name: PhaseName
     value: Any = None
-    files: Sequence[Mapping[str, Any]] = ()
+    read: Sequence[Read] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +52,14 @@ class Checkpoint:
     """A compaction: `summary` is sent in place of the messages before the number `keep_from`.
 
     Messages count from 0, from the beginning of the session; `count` is how many there were.
-    `read_cache` tells the files that were read, by path.
+    `read` are the files that were read, as they were.
     """
 
     summary: str
     keep_from: int
     count: int = 0
     id: str = ""
-    read_cache: Mapping[str, Any] = field(default_factory=dict)
+    read: Sequence[Read] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 

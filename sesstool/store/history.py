@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from sesstool.formats.base import Evidence
 from sesstool.formats.wording import is_placeholder
 from sesstool.store.codec import Call, Codec
 from sesstool.store.facts import Checkpoint, End, Fact, Phase, Said, Transition
+from sesstool.store.reads import Read
 
 ToolState = Literal["completed", "failed", "pending", "uncertain"]
 
@@ -75,7 +77,7 @@ class History:
         self.checkpoint: Checkpoint | None = None
         self.transition: Transition | None = None
         self.end: End | None = None
-        self.files: dict[str, Any] = {}
+        self.files: dict[str, Read] = {}
         self.last: Fact | None = None
         self._starts = array("q")
         # The numbers that the agent's own reader gives, which counts answers that it makes up.
@@ -137,18 +139,18 @@ class History:
         if fact.name == "completed" or (fact.name == "failed" and "completed" not in life.phases):
             life.output = fact.value
         life.phases.add(fact.name)
-        for file in fact.files:
-            path = str(file.get("path"))
-            self.files.pop(path, None)
-            self.files[path] = dict(file)
+        self._note(fact.read)
+
+    def _note(self, read: Sequence[Read]) -> None:
+        for file in read:
+            self.files.pop(file.path, None)
+            self.files[file.path] = file
         while len(self.files) > _FILES:
             del self.files[next(iter(self.files))]
 
     def _compacted(self, fact: Checkpoint, start: int) -> None:
         self.checkpoint = fact
-        for path, entry in fact.read_cache.items():
-            if isinstance(entry, dict):
-                self.files[path] = {"path": path, **entry}
+        self._note(fact.read)
         at = bisect_left(self._numbers, fact.keep_from)
         self.view = self._starts[at] if at < len(self._starts) else start
         done = [

@@ -8,6 +8,8 @@ that was given no content has None.
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from sesstool.model.units import flat
 from sesstool.store.chat import Chat, checked
 from sesstool.store.codec import Call, compact
 from sesstool.store.facts import Checkpoint, End, Fact, Message, Phase, Said, Transition
+from sesstool.store.reads import Read, as_cache, of_cache
 
 _PHASES = frozenset({"requested", "started", "completed", "failed"})
 # Where the members of a message are kept that the agent's own cannot tell.
@@ -76,8 +79,7 @@ class MyCodeAgentCodec(Chat):
             tool = {"tool_name": fact.tool, "tool_call_id": fact.call_id, "status": fact.name}
             key = {"completed": "result", "failed": "error"}.get(fact.name, "args")
             value = decoded(fact.value) if key == "args" else fact.value
-            files = {"read_files": [dict(file) for file in fact.files]} if fact.files else {}
-            return "tool_lifecycle", tool | {key: value} | files
+            return "tool_lifecycle", tool | {key: value} | _cache(fact.read)
         if isinstance(fact, Transition):
             steps = {"from_state": fact.before, "to_state": fact.to}
             return "state_transition", steps | {
@@ -86,14 +88,13 @@ class MyCodeAgentCodec(Chat):
             }
         if isinstance(fact, End):
             return "terminal", {"reason": fact.reason, "details": dict(fact.details)}
-        cache = {"runtime_state": {"read_cache": dict(fact.read_cache)}} if fact.read_cache else {}
         return "checkpoint", {
             "summary": fact.summary,
             "source_message_count": fact.count,
             "retain_start_idx": fact.keep_from,
             "messages_compacted": fact.keep_from,
             "metadata": dict(fact.metadata),
-            **cache,
+            **({"runtime_state": cache} if (cache := _cache(fact.read)) else {}),
             "checkpoint_id": fact.id or f"cp-{uuid4().hex}",
             "created_at": _now(),
         }
@@ -151,16 +152,26 @@ class MyCodeAgentCodec(Chat):
             shown = payload.get("args")
             if name in ("completed", "failed"):
                 shown = result_of(payload) if name == "completed" else error_of(payload)
-            files = [mapping(file) for file in blocks(payload.get("read_files"))]
             call_id, tool = text(payload.get("tool_call_id")), text(payload.get("tool_name"))
-            return Phase(call_id, tool, name, shown, files) if call_id else None
+            read = of_cache(payload.get("read_cache"), self.project)
+            return Phase(call_id, tool, name, shown, read) if call_id else None
         if kind == "state_transition":
             before = text(payload.get("from_state")) or None
             to, reason = text(payload.get("to_state")), text(payload.get("reason"))
             return Transition(to, reason, before, mapping(payload.get("details")))
         if kind == "terminal":
             return End(text(payload.get("reason")), mapping(payload.get("details")))
-        return _checkpoint(payload) if kind == "checkpoint" else None
+        return self._checkpoint(payload) if kind == "checkpoint" else None
+
+    def _checkpoint(self, payload: dict[str, Any]) -> Checkpoint | None:
+        if payload.get("legacy_snapshot_import"):
+            return None
+        numbers = (payload.get("retain_start_idx"), payload.get("source_message_count"))
+        keep, count = (number if type(number) is int else 0 for number in numbers)
+        read = of_cache(mapping(payload.get("runtime_state")).get("read_cache"), self.project)
+        summary, name = text(payload.get("summary")), text(payload.get("checkpoint_id"))
+        metadata = mapping(payload.get("metadata"))
+        return Checkpoint(summary, max(keep, 0), count, name, read, metadata)
 
     def _follow(self, run: str, step: Any) -> None:
         if run != self.run:
@@ -210,14 +221,9 @@ def _call(call: dict[str, Any]) -> dict[str, Any]:
     return {"id": text(call.get("id")), "type": "function", "function": function}
 
 
-def _checkpoint(payload: dict[str, Any]) -> Checkpoint | None:
-    if payload.get("legacy_snapshot_import"):
-        return None
-    numbers = (payload.get("retain_start_idx"), payload.get("source_message_count"))
-    keep, count = (number if type(number) is int else 0 for number in numbers)
-    cache = mapping(mapping(payload.get("runtime_state")).get("read_cache"))
-    summary, name = text(payload.get("summary")), text(payload.get("checkpoint_id"))
-    return Checkpoint(summary, max(keep, 0), count, name, cache, mapping(payload.get("metadata")))
+def _cache(read: Sequence[Read]) -> dict[str, Any]:
+    """Files that were read, as the agent keeps them."""
+    return {"read_cache": as_cache(read, time.time())} if read else {}
 
 
 def _now() -> str:

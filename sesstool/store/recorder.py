@@ -8,6 +8,7 @@ goes wrong with the trace is told by a warning, and is no matter of the transcri
 from __future__ import annotations
 
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -70,7 +71,9 @@ class Recorder:
 
     def completed(self, call_id: str, tool: str, result: Any, *read: Path | str) -> None:
         """The tool ran, and this is its result; `read` are the files that it read."""
-        self._record(Phase(call_id, tool, "completed", result, [reads.noted(p) for p in read]))
+        noted = (reads.noted(os.path.abspath(path)) for path in read)  # noqa: PTH100 - as it is named
+        found = [file for file in noted if file is not None]
+        self._record(Phase(call_id, tool, "completed", result, found))
 
     def failed(self, call_id: str, tool: str, error: str) -> None:
         """The tool ended without a result, and this is what it said."""
@@ -105,7 +108,7 @@ class Recorder:
                 max(history.count - keep, 0),
                 history.count,
                 f"cp-{uuid4().hex}",
-                {path: reads.as_mycodeagent(file) for path, file in history.files.items()},
+                tuple(history.files.values()),
                 metadata,
             )
         )

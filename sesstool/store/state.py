@@ -14,6 +14,7 @@ from sesstool.model.effects import effects
 from sesstool.store.codec import Call, Codec
 from sesstool.store.facts import Checkpoint, End, Message, Transition
 from sesstool.store.history import History, Life, ToolState
+from sesstool.store.reads import Read, State, check
 
 Unanswered = Literal["answer", "drop"]
 
@@ -43,15 +44,15 @@ class ResumeState:
 
     `messages` are what the provider takes: of a checkpoint the summary and what it keeps, with an
     answer behind every call that has none. `calls` are those in them, and older ones of which the
-    outcome is unknown. `files` tells what was read, by path. `last_transition` and `end` are None
-    where there is none, or where messages came behind the end.
+    outcome is unknown. `files` are those that were read, as they were then. `last_transition` and
+    `end` are None where there is none, or where messages came behind the end.
     """
 
     session_id: str
     messages: list[Message]
     checkpoint: Checkpoint | None
     calls: tuple[CallState, ...]
-    files: Mapping[str, Any]
+    files: tuple[Read, ...]
     last_transition: Transition | None
     end: End | None
 
@@ -64,6 +65,10 @@ class ResumeState:
     def pending(self) -> tuple[CallState, ...]:
         """The calls that were asked for, and surely not started."""
         return tuple(call for call in self.calls if call.state == "pending")
+
+    def changed_files(self) -> list[tuple[str, State]]:
+        """The files that are not what they were when they were read, and what they are now."""
+        return [(read.path, now) for read, now in check(self.files) if now != "same"]
 
 
 def resume_state(
@@ -83,7 +88,7 @@ def resume_state(
         messages,
         history.checkpoint,
         calls,
-        history.files,
+        tuple(history.files.values()),
         history.transition,
         history.end,
     )

@@ -1,0 +1,198 @@
+"""Snapshots of the world beside a session, and what has changed since."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sesstool import api
+from sesstool.audit import log
+from sesstool.checks.engine import Progress
+from sesstool.errors import InputError, UsageError, WriteError
+from sesstool.formats.side_files import beside
+from sesstool.model.session import Session, open_session
+from sesstool.records.opening import open_source
+from sesstool.records.source import SEALED, STANDARD_INPUT, FileSource, plain_path, snapshot_of
+from sesstool.records.write import create, real_path
+from sesstool.store import world
+from sesstool.store.touched import Touched
+from sesstool.store.world import KINDS, Change, Todos, World
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
+
+__all__ = ["KINDS", "Change", "Since", "World", "compared", "snapshot", "take"]
+
+_LARGEST = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What has changed since a snapshot, which was taken at `then.taken`."""
+
+    path: Path
+    then: World
+    now: World
+    changes: tuple[Change, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The document of a comparison."""
+        return {
+            "schema_version": world.VERSION,
+            "snapshot": str(self.path),
+            "taken": self.then.taken,
+            "compared": self.now.taken,
+            "changes": [change._asdict() for change in self.changes],
+        }
+
+
+def take(
+    path: Path | str,
+    *,
+    format_name: str = "",
+    progress: Progress | None = None,
+    keys: Keys | None = None,
+) -> World:
+    """The world beside a session as it is now. Raises InputError, NotASessionError, AuthError."""
+    with open_source(path, keys) as source:
+        return _taken(source, format_name, progress)
+
+
+def snapshot(
+    path: Path | str,
+    target: Path | None = None,
+    *,
+    force: bool = False,
+    format_name: str = "",
+    progress: Progress | None = None,
+    keys: Keys | None = None,
+) -> tuple[World, Path]:
+    """Record the world beside a session in a new private file, by default beside it.
+
+    That of an encrypted session is encrypted for the same recipients. Raises WriteError as well,
+    also where the file exists and `force` is not given.
+    """
+    with open_source(path, keys) as source:
+        place = target or _place(source)
+        # Before the work, and of a link, which would lead to another file.
+        if os.path.lexists(place) and (not force or (target is None and place.is_symlink())):
+            raise WriteError(
+                f"cannot write {place}: it exists already",
+                hint="choose another name with -o, or add --force; a link is never followed",
+            )
+        taken = _taken(source, format_name, progress)
+        text = (json.dumps(taken.as_json(), indent=2) + "\n").encode()
+        chunks = iter([text])
+        create(place, source.seal.writer.seal(chunks) if source.seal else chunks, force=force)
+        if target is not None and source.path is not None:
+            log.note_copy(api.state_folder(), place, source.path, sealed=source.seal is not None)
+    return taken, place
+
+
+def compared(
+    path: Path | str,
+    file: Path | None = None,
+    *,
+    format_name: str = "",
+    progress: Progress | None = None,
+    keys: Keys | None = None,
+) -> Since | None:
+    """What has changed since the snapshot in a file, by default that beside the session.
+
+    None where there is none beside it. Raises InputError, NotASessionError and AuthError.
+    """
+    found = file or (beside(snapshot_of(Path(path))) if str(path) != "-" else None)
+    if found is None:
+        return None
+    then = _read(found, keys)
+    with open_source(path, keys) as source:
+        session = open_session(source, format_name)
+        touched, unread = _touched(session, then.cwd, progress)
+        now = replace(
+            then,
+            taken=_now(),
+            git=world.git_of(then.cwd, _apart(source)),
+            files=world.again(then.files),
+            variables=tuple(sorted(os.environ)),
+            todos=Todos(touched.todos, touched.line),
+            unread=unread,
+        )
+    return Since(found, then, now, world.compare(then, now))
+
+
+def _taken(source: FileSource, format_name: str, progress: Progress | None) -> World:
+    session = open_session(source, format_name)
+    folder = _folder(session)
+    touched, unread = _touched(session, folder, progress)
+    cwd = touched.cwd or folder
+    return World(
+        _now(),
+        source.path.name if source.path is not None else STANDARD_INPUT,
+        session.format.name,
+        session.id,
+        cwd,
+        bool(touched.cwd),
+        world.git_of(cwd, _apart(source)),
+        world.hashed(touched.files),
+        touched.more,
+        tuple(sorted(os.environ)),
+        Todos(touched.todos, touched.line),
+        unread,
+    )
+
+
+def _touched(session: Session, folder: str, progress: Progress | None) -> tuple[Touched, int]:
+    """What the records of a session tell, and how many pieces are none."""
+    touched, unread = Touched(session.format, folder), 0
+    for record, meaning in session.again():
+        if progress is not None:
+            progress(record.end)
+        if meaning is None:
+            unread += 1
+            continue
+        session.id = session.id or meaning.session
+        touched.see(meaning, record.line)
+    return touched, unread
+
+
+def _folder(session: Session) -> str:
+    """Where a session runs that does not tell it: in its project, else where this does."""
+    path = session.source.path
+    home = session.format.home(plain_path(path)) if path is not None else None
+    project = session.format.where(home, ())[0] if home is not None else ""
+    return project if Path(project).is_absolute() else str(Path.cwd())
+
+
+def _place(source: FileSource) -> Path:
+    if source.path is None:
+        raise UsageError("standard input has no place", hint="name a new file with -o")
+    place = snapshot_of(source.path)
+    return place.with_name(place.name + SEALED) if source.seal else place
+
+
+def _apart(source: FileSource) -> Iterable[str]:
+    """The session's file and its snapshot: that they come is no change of the world."""
+    if source.path is not None:
+        real = real_path(source.path)
+        plain = snapshot_of(real)
+        yield from map(str, (real, plain, plain.with_name(plain.name + SEALED)))
+
+
+def _read(path: Path, keys: Keys | None) -> World:
+    with open_source(path, keys) as source:
+        if source.size > _LARGEST:
+            raise InputError(f"{path} is too large for a snapshot", hint="name another file")
+        try:
+            value = json.loads(source.read(0, source.size))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path} is no snapshot", hint="name another file") from error
+    return world.of_json(value, str(path))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

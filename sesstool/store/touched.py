@@ -1,0 +1,89 @@
+"""What a session tells of the world beside it: the files that it touched, and its to-dos."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sesstool.formats.base import Format, blocks, mapping, text
+from sesstool.formats.events import Meaning, ToolCall
+from sesstool.model.effects import decoded, effects, files_read, folder_of
+from sesstool.model.paths import located
+
+MOST = 1000
+"""How many files are kept, those that were touched last."""
+_LONGEST = 4096  # bytes of a path: no system opens a longer one
+_LISTS = {"todowrite": "todos", "writetodos": "todos", "updateplan": "plan"}
+_CLOSED = frozenset({"cancelled", "completed", "deleted", "done"})
+
+
+class Touched:
+    """Follows the records of a session, in file order and constant memory.
+
+    `cwd` is the folder that the session tells first, "" for none; `line` that of the record which
+    told last what is to be done, 0 for none; `more` whether files were left out.
+    """
+
+    def __init__(self, form: Format, folder: str) -> None:
+        """`folder` is where the session runs as long as it tells nothing else."""
+        self.cwd = ""
+        self.line = 0
+        self.more = False
+        self._form = form
+        self._folder = folder
+        self._files: dict[str, None] = {}
+        self._open = 0
+        self._tasks: dict[str, bool] = {}
+        self._made = 0
+
+    @property
+    def files(self) -> list[str]:
+        """The files, each once, in their order."""
+        return sorted(self._files)
+
+    @property
+    def todos(self) -> int:
+        """How many to-dos are open."""
+        return self._open + max(self._made - sum(self._tasks.values()), 0)
+
+    def see(self, meaning: Meaning, line: int) -> None:
+        """Take in a record."""
+        self.cwd = self.cwd or meaning.cwd
+        self._folder = meaning.cwd or self._folder
+        for event in meaning.events:
+            if type(event) is ToolCall:
+                self._call(event.name, decoded(event.arguments), line)
+
+    def _call(self, name: str, given: Any, line: int) -> None:
+        for path in self._paths(name, given):
+            if len(path.encode(errors="replace")) <= _LONGEST:
+                self._files.pop(path, None)  # it is the newest now
+                self._files[path] = None
+        while len(self._files) > MOST:
+            del self._files[next(iter(self._files))]
+            self.more = True
+        self._list(name.lower().replace("_", ""), mapping(given), line)
+
+    def _paths(self, name: str, given: Any) -> Iterator[str]:
+        """Where the files of a call are."""
+        form = self._form
+        changed = effects(name, given, form.harmless, form.waits)
+        spelled = [e.target for e in changed if e.kind == "file" and e.target]
+        spelled += files_read(name, given)
+        if spelled:
+            folder = folder_of(given, self._folder)
+            yield from (located(path, folder) for path in spelled)
+
+    def _list(self, tool: str, given: dict[str, Any], line: int) -> None:
+        """Count what is open where a call writes a list, or changes one task of it."""
+        if tool in _LISTS:
+            items = map(mapping, blocks(decoded(given.get(_LISTS[tool]))))
+            self._open = sum(text(item.get("status")).lower() not in _CLOSED for item in items)
+        elif tool == "taskcreate":
+            self._made += 1
+        elif tool == "taskupdate" and len(self._tasks) < MOST:
+            closed = text(given.get("status")).lower() in _CLOSED
+            self._tasks[text(given.get("taskId"))[:64]] = closed
+        else:
+            return
+        self.line = line
