@@ -43,6 +43,7 @@ COMMANDS = {
     "browse": ("sesstool.cli.browse:command", "Look at sessions in a full-screen app."),
     "show": ("sesstool.cli.show:command", "Print a session as plain text."),
     "replay": ("sesstool.cli.replay:command", "Show a session again, as it was recorded."),
+    "memory": ("sesstool.cli.memory:command", "Tell what a session was about, and how it stands."),
     "export": ("sesstool.cli.export:command", "Write a session as a page, Markdown, JSON or cast."),
     "rule": ("sesstool.cli.rule:command", "Explain a rule."),
     "schema": ("sesstool.cli.schema:command", "Print a JSON Schema."),

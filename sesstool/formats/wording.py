@@ -6,6 +6,7 @@ proves: a call that may have run is never said not to have run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +33,9 @@ _PLACEHOLDERS = (
     "No result provided",
     "Tool call was interrupted",
 )
+
+INJECTED = re.compile(r"\s*(?:</?[a-z][\w-]*>|# AGENTS\.md instructions|Caveat: )")
+"""So begins what agents put into a person's place."""
 
 
 def answer_text(evidence: Evidence, name: str) -> str:

@@ -21,6 +21,7 @@ from sesstool.errors import (
 from sesstool.formats.base import Format, Origin
 from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
 from sesstool.formats.registry import SAMPLE, by_name, detect, is_likely
+from sesstool.formats.wording import INJECTED
 from sesstool.library.discover import Item
 from sesstool.model.moments import moment
 from sesstool.model.passages import named
@@ -56,8 +57,6 @@ _TITLE, _READ = 200, 2000
 _SAMPLES, _PART = 64, 1 << 14
 # What damages no record: it is reported, and no reader stops at it.
 _MILD = frozenset({Kind.BOM, Kind.BLANK, Kind.CRLF, Kind.NO_NEWLINE, Kind.TOO_DEEP})
-# What agents put into a person's place begins so.
-_INJECTED = re.compile(r"\s*(?:</?[a-z][\w-]*>|# AGENTS\.md instructions|Caveat: )")
 _TAG = re.compile(r"</?[a-z][\w-]*>")
 
 
@@ -285,7 +284,7 @@ def _title(form: Format, values: Iterable[dict[str, Any]], meanings: Iterable[Me
     for event in chain.from_iterable(meaning.events for meaning in meanings):
         if isinstance(event, Message) and event.prompt and not event.hidden:
             words = flat(event.content, named)[:_READ]
-            if not _INJECTED.match(words) and (line := _line(words)):
+            if not INJECTED.match(words) and (line := _line(words)):
                 return line
             asked = asked or words
     return _line(called) or _line(_TAG.sub(" ", asked))
