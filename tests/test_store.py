@@ -289,3 +289,23 @@ def test_a_held_session_is_not_deleted(folder):
     store.delete("harbour", for_good=True)
     assert list(folder.iterdir()) == []
     assert trash.entries(folder.parent / "state" / "sesstool") == []
+
+
+def test_a_snapshot_tells_later_what_has_changed(folder, tmp_path, monkeypatch):
+    """Of the files that the session read."""
+    monkeypatch.chdir(tmp_path)
+    log = tmp_path / "log.txt"
+    log.write_text("still")
+    store = SessionStore(folder, "mycodeagent")
+    with store.open("harbour") as session:
+        session.append(ASK)
+        session.append(call(tool="Read", path=str(log)))
+        session.append(result(words="still"))
+    assert store.changes("harbour") == ()
+    assert store.snapshot("harbour") == folder / "transcript-harbour.jsonl.world.json"
+    assert store.changes("harbour") == ()
+    log.write_text("a swell")
+    assert [(c.kind, c.what) for c in store.changes("harbour")] == [("changed", str(log))]
+    store.snapshot("harbour")
+    assert store.changes("harbour") == ()
+    assert [one.id for one in store.list()] == ["harbour"]

@@ -23,6 +23,7 @@ from sesstool.store.state import ResumeState, Unanswered, resume_state
 
 if TYPE_CHECKING:
     from sesstool.retention.entries import Entry
+    from sesstool.store.world import Change
 
 __all__ = ["Durability", "Recorder", "ResumeState", "SessionStore", "StoredSession"]
 
@@ -105,6 +106,28 @@ class SessionStore:
             history, _ = read_back(source, self._codec(session_id))
             said = messages(source, history.codec, history.view)
             return resume_state(history, said, unanswered=unanswered, harmless=harmless)
+
+    def snapshot(self, session_id: str) -> Path:
+        """Record the world beside a session, in the place of an earlier snapshot; where it is.
+
+        That is the working folder, git, the files that the session read or changed, the names of
+        environment variables, the open to-dos. Raises InputError and WriteError.
+        """
+        from sesstool.api import worlds  # noqa: PLC0415 - who only appends needs none of it
+
+        name = self._codec.format.name
+        return worlds.snapshot(self._existing(session_id), force=True, format_name=name)[1]
+
+    def changes(self, session_id: str) -> tuple[Change, ...]:
+        """What has changed in the world since the snapshot, nothing where there is none.
+
+        Raises InputError.
+        """
+        from sesstool.api import worlds  # noqa: PLC0415 - the same
+
+        name = self._codec.format.name
+        since = worlds.compared(self._existing(session_id), format_name=name)
+        return since.changes if since else ()
 
     def list(self) -> list[Stored]:
         """The sessions that there are, the newest first."""
