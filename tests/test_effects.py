@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sesstool.errors import NotASessionError
 from sesstool.formats.events import ToolCall
-from sesstool.model.effects import Effect, effects
+from sesstool.model.effects import Effect, effects, files_read, folder_of
 from sesstool.model.session import open_session
 from tests.conftest import Memory
 
@@ -324,3 +324,55 @@ def test_arguments_nested_without_end_are_no_trouble():
     for _ in range(5000):
         deep = {"edits": [deep]}
     assert effects("edit", deep, HARMLESS) == _files("")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "files"),
+    [
+        ("Read", {"file_path": "lamp.txt"}, ["lamp.txt"]),
+        ("NotebookRead", {"notebook_path": "lamp.ipynb"}, ["lamp.ipynb"]),
+        ("read", '{"path": "lamp.txt"}', ["lamp.txt"]),
+        ("read_many_files", {"paths": ["a", "b", "a"]}, ["a", "b"]),
+        ("view_image", {"path": "lamp.png"}, ["lamp.png"]),
+        ("str_replace_based_edit_tool", {"command": "view", "path": "lamp.txt"}, ["lamp.txt"]),
+        ("str_replace_based_edit_tool", {"command": "create", "path": "lamp.txt"}, []),
+        ("Edit", {"file_path": "lamp.txt"}, []),
+        ("Grep", {"path": "src", "pattern": "x"}, []),
+        ("Bash", {"command": "cat 1 '' | head -n 3 && wc -l 'oil can'"}, ["1", "oil can"]),
+        ("Bash", {"command": "tail -n +3 lamp.txt"}, ["lamp.txt"]),
+        ("shell", {"command": ["bash", "-lc", "sed -n '1,20p' a b"]}, ["a", "b"]),
+        ("exec_command", {"cmd": "nl -ba src/lamp.py; tail log"}, ["src/lamp.py", "log"]),
+        ("Bash", {"command": "make lamp && cat log"}, ["log"]),
+        ("Bash", {"command": "cat > lamp.txt"}, []),
+        ("Bash", {"command": "cat $(which lamp)"}, []),
+        ("Bash", {"command": "cat 'lamp"}, []),
+        ("Bash", {"command": "cat " + 5000 * "x"}, []),
+    ],
+)
+def test_the_files_that_a_call_reads(name, arguments, files):
+    """By the members that name a file, or by what a command line shows."""
+    assert files_read(name, arguments) == files
+
+
+_MEMBERS = st.sampled_from(["path", "command", "cmd", "files", "workdir", "x"])
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(_MEMBERS, inner),
+    )
+)
+def test_arguments_of_any_shape_name_files_or_none(arguments):
+    """A session may say anything."""
+    for name in ("Read", "Bash", "str_replace_based_edit_tool", "Edit", ""):
+        assert all(type(path) is str for path in files_read(name, arguments))
+    assert type(folder_of(arguments, "/srv")) is str
+
+
+def test_the_folder_that_a_call_runs_in():
+    """Its own counts from the session's."""
+    assert folder_of({"workdir": "oil"}, "/srv") == "/srv/oil"
+    assert folder_of('{"cwd": "/tank"}', "/srv") == "/tank"
+    assert folder_of({"workdir": ""}, "/srv") == "/srv"
+    assert folder_of("ls", "/srv") == "/srv"

@@ -176,6 +176,15 @@ def test_resume_prints_no_session_text(folder, heard):
             assert heard("resume", "-f", form, path)[0] in (0, 1)
 
 
+def test_a_snapshot_holds_no_session_text(folder, heard):
+    """Neither what is recorded of the world beside a session, nor what is said of it."""
+    for path in sorted(folder.glob("*/*")):
+        file = path.with_name("world")
+        if heard("snapshot", path, "-o", file, "--force")[0] == 0:
+            assert CANARY not in file.read_text()
+            assert heard("snapshot", path, "--compare", file)[0] == 0
+
+
 def test_writing_prints_no_session_text(folder, heard):
     """Neither a repair nor its plan, its undo, nor the list of entries sings."""
     plan = folder / "plan"

@@ -3,9 +3,11 @@
 import hashlib
 import json
 import os
+import resource
 import shutil
 import stat
 import subprocess
+import sys
 
 import pytest
 
@@ -187,6 +189,19 @@ def test_git_that_waits_for_ever_is_ended(folder, monkeypatch):
     os.mkfifo(folder / ".git/info/exclude")
     monkeypatch.setattr(asked, "SECONDS", 0.2)
     assert repository(str(folder)).trouble == "git took more than 0.2 s"
+
+
+@needs_git
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only its time is bounded")
+def test_git_that_reads_without_end_has_bounded_memory(folder, monkeypatch):
+    """A device in the place of a branch fills memory faster than time goes by."""
+    committed(folder, a="1")
+    (folder / ".git/refs/heads/main").unlink()
+    (folder / ".git/refs/heads/main").symlink_to("/dev/zero")
+    monkeypatch.setattr(asked, "_MEMORY", 64 << 20)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert repository(str(folder)).trouble == "git cannot read the repository"
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(before, 128 << 10)
 
 
 @needs_git

@@ -18,7 +18,7 @@ from sesstool.model.session import Session, open_session
 from sesstool.model.ways import Leaf, leaves
 from sesstool.records.opening import open_source
 from sesstool.records.recover import records
-from sesstool.records.source import plain_path
+from sesstool.records.source import is_transcript, plain_path
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
@@ -98,7 +98,7 @@ def related(path: Path, keys: Keys | None = None, most: int = 20) -> list[Pair]:
     if parent is not None and not _same(parent, path):
         found.append(Pair(Name(parent), Name(path), "the session it was forked from"))
     forks = []
-    for other in sorted(path.parent.glob("*.jsonl*")):
+    for other in sorted(filter(is_transcript, path.parent.glob("*.jsonl*"))):
         if other == path or (parent is not None and _same(parent, other)):
             continue
         theirs = _start_of(other, keys)

@@ -15,7 +15,7 @@ from sesstool.formats.events import Message
 from sesstool.formats.registry import by_name
 from sesstool.records.opening import open_source
 from sesstool.records.recover import records
-from sesstool.records.source import bare_path
+from sesstool.records.source import bare_path, is_transcript
 from sesstool.retention import cleanup, leftovers, shared
 from sesstool.retention.cleanup import Residue
 from sesstool.retention.entries import Entry
@@ -151,7 +151,7 @@ def _telling(group: Group, found: list[Path], texts: list[str]) -> list[Path]:
 def _by_session(form: Format, home: Path) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for folder, _, names in os.walk(home):
-        for path in (Path(folder, name) for name in names if ".jsonl" in name):
+        for path in filter(is_transcript, (Path(folder, name) for name in names)):
             if name := form.session_id(bare_path(path)):
                 found.setdefault(name, []).append(path)
     return found
@@ -161,7 +161,7 @@ def _prompts(group: Group, keys: Keys | None) -> Iterator[str]:
     if group.form is None:
         return
     for piece in group.pieces:
-        if ".jsonl" not in piece.path.suffixes:
+        if not is_transcript(piece.path):
             continue
         with open_source(piece.path, keys) as source:
             for record in records(source):

@@ -29,6 +29,7 @@ from sesstool.records.source import (
     FileSource,
     Fingerprint,
     Prefixes,
+    is_transcript,
     prefixes,
 )
 from sesstool.records.transact import Applied
@@ -86,7 +87,7 @@ def find(names: Iterable[str], vault: Vault) -> Iterator[Path]:
     for name in names:
         if Path(name).is_dir():
             inside = (p for p in sorted(Path(name).rglob("*")) if p.is_file())
-            found = [p for p in inside if p.name in known or ".jsonl" in p.suffixes]
+            found = [p for p in inside if p.name in known or is_transcript(p)]
         else:
             found = [Path(path) for path in api.find([name])]
         for path in found:

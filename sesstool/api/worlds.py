@@ -17,7 +17,15 @@ from sesstool.errors import InputError, UsageError, WriteError
 from sesstool.formats.side_files import beside
 from sesstool.model.session import Session, open_session
 from sesstool.records.opening import open_source
-from sesstool.records.source import SEALED, STANDARD_INPUT, FileSource, plain_path, snapshot_of
+from sesstool.records.source import (
+    SEALED,
+    STANDARD_INPUT,
+    FileSource,
+    bare_path,
+    is_transcript,
+    plain_path,
+    snapshot_of,
+)
 from sesstool.records.write import create, real_path
 from sesstool.store import world
 from sesstool.store.touched import Touched
@@ -60,7 +68,7 @@ def take(
 ) -> World:
     """The world beside a session as it is now. Raises InputError, NotASessionError, AuthError."""
     with open_source(path, keys) as source:
-        return _taken(source, format_name, progress)
+        return _taken(source, format_name, progress, keys)
 
 
 def snapshot(
@@ -79,13 +87,8 @@ def snapshot(
     """
     with open_source(path, keys) as source:
         place = target or _place(source)
-        # Before the work, and of a link, which would lead to another file.
-        if os.path.lexists(place) and (not force or (target is None and place.is_symlink())):
-            raise WriteError(
-                f"cannot write {place}: it exists already",
-                hint="choose another name with -o, or add --force; a link is never followed",
-            )
-        taken = _taken(source, format_name, progress)
+        _refuse_taken(place, force=force, named=target is not None)
+        taken = _taken(source, format_name, progress, keys)
         text = (json.dumps(taken.as_json(), indent=2) + "\n").encode()
         chunks = iter([text])
         create(place, source.seal.writer.seal(chunks) if source.seal else chunks, force=force)
@@ -112,7 +115,7 @@ def compared(
     then = _read(found, keys)
     with open_source(path, keys) as source:
         session = open_session(source, format_name)
-        touched, unread = _touched(session, then.cwd, progress)
+        touched, unread = _touched(session, then.cwd, progress, keys)
         now = replace(
             then,
             taken=_now(),
@@ -125,10 +128,12 @@ def compared(
     return Since(found, then, now, world.compare(then, now))
 
 
-def _taken(source: FileSource, format_name: str, progress: Progress | None) -> World:
+def _taken(
+    source: FileSource, format_name: str, progress: Progress | None, keys: Keys | None
+) -> World:
     session = open_session(source, format_name)
     folder = _folder(session)
-    touched, unread = _touched(session, folder, progress)
+    touched, unread = _touched(session, folder, progress, keys)
     cwd = touched.cwd or folder
     return World(
         _now(),
@@ -146,8 +151,10 @@ def _taken(source: FileSource, format_name: str, progress: Progress | None) -> W
     )
 
 
-def _touched(session: Session, folder: str, progress: Progress | None) -> tuple[Touched, int]:
-    """What the records of a session tell, and how many pieces are none."""
+def _touched(
+    session: Session, folder: str, progress: Progress | None, keys: Keys | None
+) -> tuple[Touched, int]:
+    """What the records of a session, and of its subagents, tell; how many pieces are no record."""
     touched, unread = Touched(session.format, folder), 0
     for record, meaning in session.again():
         if progress is not None:
@@ -157,6 +164,16 @@ def _touched(session: Session, folder: str, progress: Progress | None) -> tuple[
             continue
         session.id = session.id or meaning.session
         touched.see(meaning, record.line)
+    path = session.source.path
+    parts = session.format.parts(bare_path(path)) if path is not None else ()
+    for part in filter(is_transcript, parts):
+        with open_source(part, keys) as source:
+            aside = Session(source, session.format, session.reason)
+            for _, meaning in aside.again():
+                if meaning is None:
+                    unread += 1
+                else:
+                    touched.see(meaning, 0)
     return touched, unread
 
 
@@ -173,6 +190,24 @@ def _place(source: FileSource) -> Path:
         raise UsageError("standard input has no place", hint="name a new file with -o")
     place = snapshot_of(source.path)
     return place.with_name(place.name + SEALED) if source.seal else place
+
+
+def _refuse_taken(place: Path, *, force: bool, named: bool) -> None:
+    """Refuse, before the work, a file that could not be made, or would hide another one."""
+    twin = plain_path(place) if place.suffix == SEALED else place.with_name(place.name + SEALED)
+    if not named and os.path.lexists(twin):
+        raise WriteError(
+            f"there is a snapshot beside it already: {twin}", hint="remove it, and run it again"
+        )
+    if not named and place.is_symlink():
+        raise WriteError(
+            f"cannot write {place}: it is a link", hint="remove it, or choose a name with -o"
+        )
+    if os.path.lexists(place) and not force:
+        raise WriteError(
+            f"cannot write {place}: it exists already",
+            hint="--force replaces it, and --compare tells what has changed since",
+        )
 
 
 def _apart(source: FileSource) -> Iterable[str]:

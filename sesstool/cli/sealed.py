@@ -16,7 +16,7 @@ from sesstool.cli.common import Common, out_stream
 from sesstool.cli.streams import converted, size_of, tell
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.records import convert
-from sesstool.records.source import SEALED
+from sesstool.records.source import SEALED, is_transcript
 from sesstool.records.write import is_leftover
 from sesstool.report.base import count
 from sesstool.text import quoted, safe
@@ -98,7 +98,7 @@ def groups(
     found: list[sealing.Group] = []
     taken: set[Path] = set()
     # A session stands above what belongs to it, which need not be opened by itself.
-    for path in sorted(paths, key=lambda one: (".jsonl" not in one.suffixes, len(one.parts))):
+    for path in sorted(paths, key=lambda one: (not is_transcript(one), len(one.parts))):
         if path in taken:
             continue
         try:

@@ -97,7 +97,7 @@ def command(
     out_stream().write(
         (_document(world.as_json()) if shared.output_format == "json" else text).encode()
     )
-    shared.note(f"written: {place}{kept_sealed(place)}")
+    shared.note(f"written: {place}{kept_sealed(found)}")
     return 0
 
 

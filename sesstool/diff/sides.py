@@ -24,7 +24,7 @@ from sesstool.model.ways import Named, way
 from sesstool.records.heal import decode
 from sesstool.records.opening import open_source
 from sesstool.records.recover import Record, records, utf16
-from sesstool.records.source import FileSource, Source, plain_path
+from sesstool.records.source import FileSource, Source, is_transcript, plain_path
 from sesstool.text import quoted
 
 if TYPE_CHECKING:
@@ -368,10 +368,11 @@ def parent_of(
     form = session.format
     near: list[Path] = list(known)
     if path is not None:
-        near += sorted(path.parent.glob(f"*{escape(origin.session)}*.jsonl*"))
+        pattern = f"*{escape(origin.session)}*.jsonl*"
+        near += sorted(filter(is_transcript, path.parent.glob(pattern)))
         home = form.home(plain_path(path))
         if home is not None:
-            near += sorted(home.rglob(f"*{escape(origin.session)}*.jsonl*"))
+            near += sorted(filter(is_transcript, home.rglob(pattern)))
     named = (p for p in near if form.session_id(plain_path(p)) == origin.session)
     return next(named, None) or next((p for p in known if _is(p, origin.session, keys)), None)
 

@@ -54,7 +54,7 @@ from sesstool.formats.responses_items import (
 from sesstool.formats.side_files import home_of, present, starting
 from sesstool.records.jsonspan import dumps, join
 from sesstool.records.live import lock_is_held
-from sesstool.records.source import SUFFIXES
+from sesstool.records.source import is_transcript
 
 _ENVELOPE_TYPES = frozenset(
     [
@@ -262,7 +262,7 @@ class Codex(Format):
         """See `Format.find`."""
         name = f"*{escape(prefix)}*" if prefix else "*"  # "**" is no name
         for path in _home().glob(f"*sessions/**/rollout-{name}.jsonl*{ending}"):
-            if path.name.endswith(SUFFIXES):
+            if is_transcript(path):
                 yield path
 
     def folders(self) -> Iterable[Path]:

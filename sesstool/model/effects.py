@@ -97,8 +97,11 @@ _SHELL = re.compile(r"(?:.*[/\\])?(?:ba|da|z|k)?sh")
 # Programs that change nothing, whatever their arguments; others are judged by `_looks`.
 _HARMLESS = re.compile("cat|cd|echo|[ef]?grep|head|ls|nl|pwd|stat|tail|true|wc|which")
 # Of those, the ones that show the files which they are given; and `sed -n`.
-_SHOWING = frozenset(["cat", "head", "nl", "sed", "tail", "wc"])
+_SHOWN = re.compile(r"\b(?:cat|head|nl|sed|tail|wc)\b")
 _HARMLESS_GIT = re.compile("blame|diff|log|ls-files|rev-parse|show|status")
+# What else may only look, and the first word of a line where it stands there as it is.
+_LOOKING = re.compile(f"{_HARMLESS.pattern}|git|rg|find|sed|date")
+_FIRST = re.compile(r"\s*([\w./-]++)(?=\s)")
 _SILENCED = re.compile(r"(?:[12]?>|&>)\s?(?:/dev/null|&[12])(?=[\s;|]|$)")
 _JOINED = re.compile(r"&&|\|\||[;|]")
 _DOUBTFUL = re.compile(r"[\r\n<>`$(){}&]")
@@ -162,11 +165,13 @@ def _read(name: str, given: Any) -> Iterator[str]:
     if tool in _READERS or (_KINDS.get(tool) == "file" and _is_view(given)):
         yield from _paths(given if type(given) is dict else {}, _DEEPEST)
     elif _KINDS.get(tool) == "command":
-        for program, *words in _programs(_command_line(_line(given))):
-            if program in _SHOWING:
-                # What `sed -n` is given first is no file.
+        line = _command_line(_line(given))
+        for program, *words in _programs(line) if _SHOWN.search(line) else ():
+            if _SHOWN.fullmatch(program):
+                # What `sed -n` is given first is no file, and nor is `head -n 5` told one.
                 files = words[2:] if program == "sed" else words
-                yield from (word for word in files if not word.startswith("-"))
+                counts = program in ("head", "tail")
+                yield from (w for w in files if not (w[0:1] in "-+" or (counts and w.isdigit())))
 
 
 def _effects(name: str, given: Any) -> Iterator[Effect]:
@@ -274,6 +279,9 @@ def _command_line(given: Any) -> str:
 
 def _only_looks(line: str) -> bool:
     """Whether a command line surely changes nothing; in doubt it does."""
+    first = _FIRST.match(line)
+    if first and not _LOOKING.fullmatch(first[1]):
+        return False  # most lines: cutting one into words takes long
     programs = _programs(line)
     return bool(programs) and all(_looks(*words) for words in programs)
 

@@ -239,6 +239,11 @@ def bare_path(path: Path) -> Path:
     return path.with_suffix("") if path.suffix in (".gz", ".zst") else path
 
 
+def is_transcript(path: Path) -> bool:
+    """Whether a file is called like a session, packed or not."""
+    return bare_path(path).suffix == _PLAIN[0]
+
+
 def snapshot_of(path: Path) -> Path:
     """Where the snapshot of the world beside a session is, as long as it is not encrypted."""
     bare = bare_path(path)

@@ -19,7 +19,7 @@ from sesstool.records.heal import decode_any
 from sesstool.records.lines import lines
 from sesstool.records.live import find_writer
 from sesstool.records.opening import open_source
-from sesstool.records.source import SEALED, bare_path
+from sesstool.records.source import SEALED, bare_path, is_transcript
 from sesstool.retention.matching import Also
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class Group:
     def writer(self) -> tuple[str, str] | None:
         """The trouble that somebody writes to the session, if somebody does."""
         for piece in self._every:
-            if ".jsonl" in piece.path.suffixes:
+            if is_transcript(piece.path):
                 try:
                     found = find_writer(piece.path, recent_seconds=None)
                 except SesstoolError:
@@ -266,7 +266,7 @@ class Group:
         """Whether all lines of its transcripts are whole records."""
         try:
             for piece in self._every:
-                if ".jsonl" in piece.path.suffixes:
+                if is_transcript(piece.path):
                     count, bad = self._read(piece.path)
                     if bad:
                         where = "" if piece.path == self.file else f" of {piece.path.name}"

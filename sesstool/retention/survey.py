@@ -21,7 +21,7 @@ from sesstool.formats.registry import Homes, detect, is_likely
 from sesstool.records.heal import decode_any
 from sesstool.records.lines import lines
 from sesstool.records.opening import open_source
-from sesstool.records.source import Source, bare_path, unreadable
+from sesstool.records.source import Source, bare_path, is_transcript, unreadable
 from sesstool.retention.groups import Contains, Group, Piece
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _look(path: Path, keys: Keys | None, homes: Homes) -> _Found | None:
     found = _told(_Found(group, root, blind=blind), form, values, plain)
     # It is as young as the youngest of its subagents.
     for piece in group.pieces[1:]:
-        if ".jsonl" in piece.path.suffixes:
+        if is_transcript(piece.path):
             with suppress(AuthError, InputError):  # what cannot be read has its file's time
                 for value in _ends(piece.path, keys):
                     group.tell(value, own=False)

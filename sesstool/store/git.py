@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ SECONDS = 10.0
 MOST = 1000
 """How many dirty files are told."""
 _BYTES = 4 << 20
+_MEMORY = 1 << 30
 _STATUS = (
     *("status", "--porcelain=v2", "--branch", "--no-ahead-behind", "-z", "--no-renames"),
     # What is in a submodule would be asked with the submodule's own settings.
@@ -71,8 +73,10 @@ def repository(folder: str, apart: Collection[str] = ()) -> Git:
     # In a folder of the PATH that is not told from the root on, another git may lie.
     if program is None or not Path(program).is_absolute():
         return Git(trouble="git is not installed")
-    command = (program, "--no-pager", "--no-optional-locks", "-C", folder)
-    _, names, _ = _said((*command, *_FILTERS), _environment(_SETTINGS))
+    command = (program, "--no-pager", "--no-optional-locks", "-C", str(here))
+    code, names, _ = _said((*command, *_FILTERS), _environment(_SETTINGS))
+    if code is None:
+        return Git(trouble=f"git took more than {SECONDS:g} s")
     off = {name: "" for name in names.decode(errors="surrogateescape").split("\0") if name}
     required = {f"{name.rpartition('.')[0]}.required": "false" for name in off}
     code, told, more = _said((*command, *_STATUS), _environment(_SETTINGS | off | required))
@@ -113,6 +117,7 @@ def _said(command: tuple[str, ...], environment: dict[str, str]) -> tuple[int | 
         start_new_session=True,
     ) as process:
         assert process.stdout is not None
+        _bound(process)
         late = Timer(SECONDS, _end, [process])
         late.start()
         try:
@@ -127,6 +132,15 @@ def _said(command: tuple[str, ...], environment: dict[str, str]) -> tuple[int | 
         finally:
             late.cancel()
     return (None if code < 0 and not more else code), said, more
+
+
+def _bound(process: Popen[bytes]) -> None:
+    """Bound the memory of git, where the system can: it would read a device to its end."""
+    if sys.platform == "linux":
+        import resource  # noqa: PLC0415 - not everywhere
+
+        with suppress(OSError, ValueError):  # a lower bound stays
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
 
 
 def _end(process: Popen[bytes]) -> None:

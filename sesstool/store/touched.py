@@ -12,6 +12,7 @@ from sesstool.model.paths import located
 
 MOST = 1000
 """How many files are kept, those that were touched last."""
+_NAME = 64  # characters of a task's id that are kept
 _LONGEST = 4096  # bytes of a path: no system opens a longer one
 _LISTS = {"todowrite": "todos", "writetodos": "todos", "updateplan": "plan"}
 _CLOSED = frozenset({"cancelled", "completed", "deleted", "done"})
@@ -47,9 +48,10 @@ class Touched:
         return self._open + max(self._made - sum(self._tasks.values()), 0)
 
     def see(self, meaning: Meaning, line: int) -> None:
-        """Take in a record."""
-        self.cwd = self.cwd or meaning.cwd
+        """Take in a record; `line` is 0 for one of a subagent, whose to-dos are its own."""
         self._folder = meaning.cwd or self._folder
+        if line:
+            self.cwd = self.cwd or meaning.cwd
         for event in meaning.events:
             if type(event) is ToolCall:
                 self._call(event.name, decoded(event.arguments), line)
@@ -62,7 +64,8 @@ class Touched:
         while len(self._files) > MOST:
             del self._files[next(iter(self._files))]
             self.more = True
-        self._list(name.lower().replace("_", ""), mapping(given), line)
+        if line:
+            self._list(name.lower().replace("_", ""), mapping(given), line)
 
     def _paths(self, name: str, given: Any) -> Iterator[str]:
         """Where the files of a call are."""
@@ -81,9 +84,10 @@ class Touched:
             self._open = sum(text(item.get("status")).lower() not in _CLOSED for item in items)
         elif tool == "taskcreate":
             self._made += 1
-        elif tool == "taskupdate" and len(self._tasks) < MOST:
-            closed = text(given.get("status")).lower() in _CLOSED
-            self._tasks[text(given.get("taskId"))[:64]] = closed
+        elif tool == "taskupdate":
+            task = text(given.get("taskId"))[:_NAME]
+            if task in self._tasks or len(self._tasks) < MOST:
+                self._tasks[task] = text(given.get("status")).lower() in _CLOSED
         else:
             return
         self.line = line

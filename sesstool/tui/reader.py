@@ -22,7 +22,7 @@ from sesstool.findings import Finding, Severity
 from sesstool.model.outline import Mark
 from sesstool.model.query import Query
 from sesstool.records.places import nearest
-from sesstool.records.source import bare_path
+from sesstool.records.source import bare_path, is_transcript
 from sesstool.report.base import count
 from sesstool.tui.contents import BEHIND, Contents, Item, items
 from sesstool.tui.dialogs import Ask
@@ -164,7 +164,7 @@ class Reader(Frame):
             try:
                 found = sorted(session.format.parts(self.view.path))
                 own = bare_path(self.view.path)
-                files = [p for p in found if bare_path(p).suffix == ".jsonl" and p != own]
+                files = [p for p in found if is_transcript(p) and p != own]
             except SesstoolError as error:
                 self.browser.fail(error)
         self._rows = items(self.view, self.findings, files)
