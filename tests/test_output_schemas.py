@@ -14,7 +14,18 @@ from tests.conftest import asks, jsonl, said
 FORKS = Path(__file__).parents[1] / "samples" / "forks"
 TORN = b'{"role":"tool","tool_call_id":"c1","cont'
 OUTPUTS = [
-    *("audit", "changes", "diff", "doctor", "export", "finding", "findings", "holds", "plan"),
+    *(
+        "audit",
+        "changes",
+        "diff",
+        "doctor",
+        "export",
+        "finding",
+        "findings",
+        "holds",
+        "memory",
+        "plan",
+    ),
     *("prune", "redaction", "repair", "resume", "trash", "world"),
 ]
 

@@ -157,7 +157,11 @@ class Lineage:
 
     def _open(self, turn: Turn) -> None:
         self.turns[self._next] = turn
-        self.current, self._live = self._next, None
+        if self._live is not None and (turn.parent, turn.cut) == (self.current, ALL):
+            self._live[self._next] = ALL
+        else:
+            self._live = None
+        self.current = self._next
         self._next += 1
         if len(self.turns) > TURNS:
             self._forget()
@@ -166,6 +170,7 @@ class Lineage:
         live = self.live()
         number = next(number for number in self.turns if number)
         turn = self.turns.pop(number)
+        self.current = self.current if self.current in self.turns else 0
         self.forgotten.append(Forgotten(number, number in live, turn.cut, turn.start))
         if number in live:
             first = self.turns[0]
@@ -173,7 +178,7 @@ class Lineage:
                 first.left = {}
             for kind, count in turn.left.items():
                 first.left[kind] = first.left.get(kind, 0) + count
-        self._live = None
+            live[0] = live.pop(number)
 
     def _roll_back(self, count: int, start: int) -> None:
         """Hang what follows from before the last so many prompts, where there are as many."""

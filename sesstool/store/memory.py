@@ -35,6 +35,7 @@ LIMITS: dict[Kind, int] = {
 """How many items of each kind are remembered, taken back ones among them."""
 OPEN = 100
 """How many calls without a result are."""
+_Key = tuple[str, str]  # the scope or run of a call, and its id
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
 
 
@@ -76,7 +77,7 @@ class SessionMemory:
         self.records = self.end = self.line = self.compactions = 0
         self.items: dict[Kind, list[Item]] = {kind: [] for kind in LIMITS}
         self.lineage = Lineage(form)
-        self._open: dict[tuple[str, str], Item] = {}
+        self._open: list[tuple[_Key, Item]] = []
 
     def see(self, value: dict[str, Any], meaning: Meaning, start: int, end: int, line: int) -> None:
         """Take in a record: its decoded value, what it means, its byte span and its line."""
@@ -125,20 +126,24 @@ class SessionMemory:
             self._keep("todo", item)
         elif call.role == "task" and call.more[0]:
             self._keep("task", item)
-        key = (scope, event.id)
-        if earlier := self._open.pop(key, None):
-            self._open[scope, f"{event.id}\0{earlier.start}"] = earlier
-        self._open[key] = item
+        self._open.append(((scope, event.id), item))
         if len(self._open) > OPEN:
-            self.lineage.count(self._open.pop(next(iter(self._open))).turn, "open")
+            self.lineage.count(self._open.pop(0)[1].turn, "open")
+
+    def _awaited(self, key: _Key) -> int | None:
+        """Where the newest open call of an id is, for ids may be used again."""
+        at = len(self._open) - 1
+        while at >= 0 and self._open[at][0] != key:
+            at -= 1
+        return at if at >= 0 else None
 
     def _result(self, event: ToolResult, scope: str, turn: int, place: Place) -> None:
-        item = self._open.get((scope, event.id))
-        if item is None or event.placeholder:
+        at = self._awaited((scope, event.id))
+        if at is None or event.placeholder:
             return
-        del self._open[scope, event.id]
+        _, item = self._open.pop(at)
         call: Called = item.told[0]
-        ended = remarks.settled(call, event, self.format)
+        ended = remarks.outcome(call, event, self.format)
         kind = _kind(call, ended)
         if kind is not None:
             self._keep(kind, Item(turn, (*item.places, place), (call, ended)))
@@ -146,7 +151,9 @@ class SessionMemory:
     def _about(self, value: dict[str, Any], meaning: Meaning, turn: int, place: Place) -> None:
         """Take in what only the record as a whole tells."""
         call_id, phase = remarks.phase(value, self.format)
-        if phase and (item := self._open.get((meaning.scope or meaning.run, call_id))):
+        at = self._awaited((meaning.scope or meaning.run, call_id)) if phase else None
+        if at is not None:
+            item = self._open[at][1]
             item.phase = max(phase, item.phase, key=("", *remarks.PHASES).index)
         if reason := remarks.ending(value, self.format):
             self._keep("ended", Item(turn, (place,), (reason,)))
@@ -170,7 +177,7 @@ class SessionMemory:
 
         for items in self.items.values():
             items[:] = [item for item in items if stays(item)]
-        self._open = {key: item for key, item in self._open.items() if stays(item)}
+        self._open = [(key, item) for key, item in self._open if stays(item)]
 
     def live(self, kind: Kind) -> list[Item]:
         """The items of a kind that were not taken back, the oldest first."""
@@ -178,7 +185,7 @@ class SessionMemory:
 
     def open_calls(self) -> list[Item]:
         """The calls without a result that were not taken back, the oldest first."""
-        return [i for i in self._open.values() if self.lineage.is_live(i.turn, i.start)]
+        return [i for _, i in self._open if self.lineage.is_live(i.turn, i.start)]
 
     def copy(self) -> SessionMemory:
         """A memory of its own that goes on from here."""
@@ -210,7 +217,7 @@ class SessionMemory:
             "seen": [self.records, self.end, self.line, self.compactions],
             "lineage": self.lineage.saved(),
             "items": {k: [_packed(item) for item in items] for k, items in self.items.items()},
-            "open": [_packed(item) for item in self._open.values()],
+            "open": [_packed(item) for _, item in self._open],
         }
 
     @classmethod
@@ -234,11 +241,7 @@ class SessionMemory:
             for kind in LIMITS:
                 packed = saved["items"][kind][: LIMITS[kind]]
                 memory.items[kind] = [drawn.item(kind, one) for one in packed]
-            for one in saved["open"][:OPEN]:
-                item, key = drawn.open(one)
-                if earlier := memory._open.pop(key, None):
-                    memory._open[key[0], f"{key[1]}\0{earlier.start}"] = earlier
-                memory._open[key] = item
+            memory._open = [drawn.open(one) for one in saved["open"][:OPEN]]
         except _DAMAGED as error:
             raise ValueError(f"it cannot be taken up: {type(error).__name__}") from error
         return memory
@@ -251,7 +254,9 @@ def _kind(call: Called, ended: Outcome) -> Kind | None:
     if call.role == "check":
         return "check"
     if ended.state == "failed":
-        return "failed"
+        # Where a search finds nothing, its program fails without a word.
+        silent = call.role == "look" and ended.first in ("", "(no output)")
+        return None if silent else "failed"
     if call.role == "task" and not call.more[0]:
         return "task"
     return "done" if call.role == "effect" else None
@@ -300,17 +305,17 @@ class _Drawn:
             told = (call,)
             if len(places) > 1:
                 result = self._event(last, ToolResult)[0]
-                told = (call, remarks.settled(call, result, self._form))
+                told = (call, remarks.outcome(call, result, self._form))
         if not told[0] or len(places) != _PLACES.get(kind, len(told)):
             raise ValueError("nothing is told there")
         return Item(turn, places, told)
 
-    def open(self, packed: list[Any]) -> tuple[Item, tuple[str, str]]:
-        """An open call, and the key under which its result is awaited."""
+    def open(self, packed: list[Any]) -> tuple[_Key, Item]:
+        """An open call, behind the key of its result."""
         turn, phase, places = _unpacked(packed)
         event, meaning = self._event(places[0], ToolCall)
         key = (meaning.scope or meaning.run, event.id)
-        return Item(turn, places[:1], (remarks.called(event, self._form),), phase), key
+        return key, Item(turn, places[:1], (remarks.called(event, self._form),), phase)
 
 
 _PLACES = {"done": 2, "decided": 2, "failed": 2, "check": 2, "todo": 1, "goal": 1, "said": 1}

@@ -19,6 +19,8 @@ _CUTS = (
     *((name, 0) for name in ("done", "decided", "failed", "checks", "todos", "calls")),
 )
 _MOST = {"done": 20, "decided": 10, "failed": 8, "checks": 8, "todos": 20, "calls": 10}
+# A prompt of at most so many words may say no more than to go on.
+_FEW = 3
 _STATES = {
     "": "no result; it may have run: check before it is repeated",
     "requested": "never started",
@@ -26,6 +28,7 @@ _STATES = {
     "completed": "completed, but its result is not in the history",
     "failed": "failed, but its result is not in the history",
 }
+_OUTCOMES = {"ok": "no error", "running": "still running when it was told", "failed": "failed"}
 
 
 @dataclass(slots=True)
@@ -44,6 +47,8 @@ class Section:
 def as_dict(memory: SessionMemory) -> dict[str, Any]:
     """See `SessionMemory.as_dict`."""
     goals = memory.live("goal")
+    longer = [goal for goal in goals[1:-1] if len(goal.told[0].split()) > _FEW]
+    short = goals and len(goals[-1].told[0].split()) <= _FEW
     ended = memory.live("ended")
     failed, mended = _failed(memory)
     left = {kind: memory.lineage.left(kind) for kind in (*LIMITS, "open")}
@@ -54,6 +59,7 @@ def as_dict(memory: SessionMemory) -> dict[str, Any]:
         "line": memory.line,
         "compactions": memory.compactions,
         "goal": _words(goals[-1]) if goals else None,
+        "goal_before": _words(longer[-1]) if short and longer else None,
         "first_goal": _words(goals[0]) if len(goals) > 1 else None,
         "todos": _todos(memory),
         "open_calls": [_open(item) for item in memory.open_calls()],
@@ -111,7 +117,7 @@ def _checks(memory: SessionMemory) -> Iterator[dict[str, Any]]:
     for item in sorted(newest.values(), key=lambda item: item.start):
         call, ended = _told(item)
         said = ended.last or ended.first
-        yield {"command": call.target, "ok": ended.state == "ok", "said": said, "line": item.line}
+        yield {"command": call.target, "outcome": ended.state, "said": said, "line": item.line}
 
 
 def _failed(memory: SessionMemory) -> tuple[list[dict[str, Any]], int]:
@@ -140,20 +146,27 @@ def _decided(memory: SessionMemory) -> Iterator[dict[str, Any]]:
 
 def _done(memory: SessionMemory) -> Iterator[dict[str, Any]]:
     """What was done, each once, in the order of the last time."""
-    times: dict[tuple[str, str], tuple[int, int]] = {}
+    times: dict[tuple[str, str], tuple[int, Item]] = {}
     for item in memory.live("done"):
         key = _told(item)[0][:2]
-        count, _ = times.pop(key, (0, 0))
-        times[key] = (count + 1, item.line)
-    for (tool, target), (count, line) in times.items():
-        yield {"tool": tool, "target": target, "times": count, "line": line}
+        count, _ = times.pop(key, (0, item))
+        times[key] = (count + 1, item)
+    for (tool, target), (count, item) in times.items():
+        running = _told(item)[1].state == "running"
+        row = {"tool": tool, "target": target, "times": count, "running": running}
+        yield row | {"line": item.line}
 
 
 def sections(told: dict[str, Any]) -> list[Section]:
-    """The sections of what `as_dict` tells, in their order; only those with something in them."""
+    """The sections of what `as_dict` tells, in their order; only those with something in them.
+
+    Of each the newest entries are there, as many as a person reads.
+    """
     left = told["left_out"]
     goal, first, todos = told["goal"], told["first_goal"], told["todos"]
     goals = [(goal["text"], goal["line"])] if goal else []
+    if before := told["goal_before"]:
+        goals.append((f"before it: {before['text']}", before["line"]))
     if first and first["text"] != goal["text"]:
         goals.append((f"at first: {first['text']}", first["line"]))
     listed = [(words, todos["line"]) for words in todos["open"]] if todos else []
@@ -169,7 +182,9 @@ def sections(told: dict[str, Any]) -> list[Section]:
     ]
     made[2].left = left.get("open", 0)
     made[5].left = left.get("decided", 0) + left.get("said", 0)
-    return [s for s in made if s.entries or s.left]
+    for part in made:
+        _shorten(part, _MOST.get(part.name, len(part.entries)))
+    return [part for part in made if part.entries or part.left]
 
 
 def _lines(told: dict[str, Any], name: str) -> Iterator[tuple[str, int]]:
@@ -181,14 +196,15 @@ def _line(name: str, one: dict[str, Any]) -> str:
     if name == "open_calls":
         return f"{one['tool']} {one['target']}".rstrip() + f": {one['state']}"
     if name == "checks":
-        outcome = "ended without an error" if one["ok"] else "failed"
+        outcome = _OUTCOMES[one["outcome"]]
         return f"{one['command']}: {outcome}" + (f": {one['said']}" if one["said"] else "")
     if name == "decided":
         about = f"{one['how']}: {one['about']}" if one["about"] else one["how"]
         return f"{about}: {one['said']}" if one["said"] else about
     words = f"{one['tool']} {one['target']}".rstrip()
     if name == "done":
-        return f"{words} ({one['times']} times)" if one["times"] > 1 else words
+        words += f" ({one['times']} times)" if one["times"] > 1 else ""
+        return words + (" (still running when it was told)" if one["running"] else "")
     return f"{words}: {one['said']}" if one["said"] else words
 
 
@@ -218,15 +234,13 @@ def render(memory: SessionMemory, limit: int) -> str:
     """See `SessionMemory.render`."""
     told = as_dict(memory)
     parts = sections(told)
-    for part in parts:
-        _shorten(part, _MOST.get(part.name, len(part.entries)))
     tail = remarks_on(told)
     for name, least in _CUTS:
         for part in parts:
             while part.name == name and len(part.entries) > least and _size(parts, tail) > limit:
                 _shorten(part, len(part.entries) - 1)
     words = _written(parts, tail)
-    return words if len(words) <= limit else words[: max(limit - 1, 0)] + "…"
+    return words if len(words) <= limit else (words[: max(limit - 1, 0)] + "…")[:limit]
 
 
 def _shorten(part: Section, most: int) -> None:

@@ -23,9 +23,10 @@ _NAME = 60
 TODOS = 20
 """The most to-dos of one list."""
 
+State = Literal["ok", "running", "failed", "refused"]
 Role = Literal["effect", "check", "ask", "todo", "task", "look"]
 # How far texts are looked into, in characters.
-_HEAD = 4096
+_HEAD, _FRONT = 4096, 400
 # A result larger than this is not decoded as JSON.
 _DECODED = 1 << 20
 _ASKING = frozenset(re.sub(r"[._-]", "", name.lower()) for name in ASKING) | {"exitplanmode"}
@@ -58,12 +59,14 @@ _PROGRAMS = r"""
 """
 _CHECK = re.compile(rf"\s*+{_BEFORE}(?:{_PROGRAMS})(?![\w-])", re.VERBOSE)
 _JOINED = re.compile(r"&&|\|\||[;|\n]")
+_HEREDOC = re.compile(r"<<-?\s*['\"]?\w+['\"]?(?=.*\n)")
 # What only cuts or redirects the output of a check.
 _TRIMMED = re.compile(r"\s*(?:2>&1|\|\s*(?:tail|head|cat|grep)\b[^|;&]*)\s*$")
 
 _EXIT = re.compile(r"(?:exit code|exited with code|exit status)\W{0,3}(-?\d+)", re.IGNORECASE)
+_RUNNING = re.compile(r"(?:process|command) (?:is )?running (?:with|in)", re.IGNORECASE)
 _TRACEBACK = "Traceback (most recent call last)"
-_ERROR = re.compile(r"\W{0,3}(?:error|traceback \(most recent call last\))\b", re.IGNORECASE)
+_ERROR = re.compile(r"\W{0,3}(?:error\b|unsupported call\b|traceback \(most)", re.IGNORECASE)
 _REFUSED = re.compile(
     r"\W{0,3}(?:the user (?:doesn't want|does not want|rejected|declined|denied)"
     r"|(?:\w+ ){0,3}(?:rejected|declined|denied) by (?:the )?user"
@@ -101,11 +104,11 @@ class Called(NamedTuple):
 class Outcome(NamedTuple):
     """What is remembered of a result.
 
-    `state` is "ok", "failed", "refused" where a person said no, or "lost" where an agent made the
-    result up. `first` and `last` are its first and last line with something in them.
+    `state` is "ok", "running" where it went on in the background, "failed", or "refused" where a
+    person said no. `first` and `last` are its first and last line with something in them.
     """
 
-    state: Literal["ok", "failed", "refused", "lost"]
+    state: State
     first: str
     last: str
 
@@ -169,13 +172,20 @@ def _target(found: list[Effect], given: Any) -> str:
     targets = list(dict.fromkeys(effect.target for effect in found if effect.target))
     if targets:
         more = f" and {len(targets) - 3} more" if len(targets) > 3 else ""
-        return one_line(", ".join(target[:LONG] for target in targets[:3]) + more)
+        return one_line(", ".join(_short(target) for target in targets[:3]) + more)
     if type(given) is str:
         return one_line(given)
     fields = mapping(given)
     told = [v for key in _ABOUT if type(v := fields.get(key)) is str and v]
     told += [v for v in fields.values() if type(v) is str and v]
     return one_line(told[0]) if told else ""
+
+
+def _short(target: str) -> str:
+    """A path, or a command line without the text that it writes."""
+    if found := _HEREDOC.search(target[:_HEAD]):
+        return target[: found.end()][:LONG] + " …"
+    return target[: 2 * LONG]
 
 
 def is_check(line: str) -> bool:
@@ -241,32 +251,43 @@ def is_ended(state: str) -> bool:
     return state.lower() in _ENDED
 
 
-def outcome(event: ToolResult, form: Format) -> Outcome:
-    """What is remembered of a result."""
-    words = flat(event.content, named)
-    if event.placeholder:
-        return Outcome("lost", _first(words), "")
-    failed, words = _unpacked(words)
+def outcome(call: Called, event: ToolResult, form: Format) -> Outcome:
+    """What is remembered of a result; its lines only where they are of use.
+
+    Of what was answered `first` is the answer, of a new task its id.
+    """
+    failed, words = _unpacked(flat(event.content, named))
     head = words[:_HEAD]
     if _REFUSED.match(head):
         said = _SAID.search(head)
         return Outcome("refused", _first(said[1]) if said else "", "")
-    exited = _EXIT.search(head[:400])
+    exited = _EXIT.search(head[:_FRONT])
     # Those whose results have no member that tells of an error.
     flagless = form.provider in ("openai-chat", "openai-responses")
     failed = failed or event.error or bool(exited and int(exited[1][:9]))
-    failed = failed or (flagless and bool(_ERROR.match(head)))
+    state: State = "running" if _RUNNING.search(head[:_FRONT]) else "ok"
+    if failed or (flagless and _ERROR.match(head)):
+        state = "failed"
+    if state != "failed" and call.role in ("effect", "look", "todo"):
+        return Outcome(state, "", "")
+    wanted = {"ask": _ANSWERED, "task": _CREATED}.get(call.role)
+    if wanted and state == "ok" and (found := wanted.search(head)):
+        return Outcome(state, one_line(found[1]), "")
     if framed := _OUTPUT.search(head):
         words = words[framed.end() :]
-    first, last = _first(words), _first("\n".join(reversed(words[-_HEAD:].splitlines())))
-    return Outcome("failed" if failed else "ok", first, last)
+    return Outcome(state, _first(words), _first("\n".join(reversed(_end(words)))))
+
+
+def _end(words: str) -> list[str]:
+    """The last lines of a text."""
+    return words[-_HEAD:].strip().splitlines()
 
 
 def _first(words: str) -> str:
     """The first line of a text with something in it, without what frames errors."""
     head = words[:_HEAD]
     if head.lstrip().startswith(_TRACEBACK):
-        return _first("\n".join(reversed(words[-_HEAD:].strip().splitlines()[1:])))
+        return one_line(_end(words)[-1])
     for line in _FRAME.sub("", head).splitlines():
         if line.strip():
             return one_line(line)
@@ -292,16 +313,6 @@ def _unpacked(words: str) -> tuple[bool, str]:
     said = [text(mapping(error).get("message")) or text(error)] if failed else []
     said += [text(held.get(key)) for key in ("output", "text", "stdout", "message", "content")]
     return failed, next(filter(None, said), words)
-
-
-def settled(call: Called, event: ToolResult, form: Format) -> Outcome:
-    """The same, for a call of which more is remembered: an answer, or the id of a new task."""
-    what = outcome(event, form)
-    if call.role not in ("ask", "task") or what.state != "ok":
-        return what
-    words = flat(event.content, named)[:_HEAD]
-    found = (_ANSWERED if call.role == "ask" else _CREATED).search(words)
-    return what._replace(first=one_line(found[1])) if found else what
 
 
 PHASES = ("requested", "started", "completed", "failed")

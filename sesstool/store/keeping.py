@@ -1,0 +1,128 @@
+"""Where the state of a session's memory is kept between runs: a cache in the user's own folder.
+
+A file of it holds no text of the session, only places in it, counts and hashes. In doubt it counts
+for nothing: the memory is then drawn anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from platformdirs import user_cache_path
+
+from sesstool.errors import SesstoolError
+from sesstool.formats.base import Format, Place
+from sesstool.records.heal import decode, heal
+from sesstool.records.source import FileSource, Source, read_file
+from sesstool.records.write import create, make_folder, real_path
+from sesstool.store.lineage import whole
+from sesstool.store.memory import SessionMemory
+
+_SAMPLE = 4096
+# So many sessions are remembered, and a file of the cache is at most so many bytes.
+_MOST, _LARGEST = 1000, 1 << 22
+
+
+class Reached(NamedTuple):
+    """Up to where a file was read: the offset of a record, and the line that it begins on.
+
+    `digest` is of what stands right before it, and of the head of the file.
+    """
+
+    at: int
+    line: int
+    digest: str
+
+
+def reached(source: Source, at: int, line: int) -> Reached:
+    """What proves that a file was read up to an offset."""
+    return Reached(at, line, digest(source, at))
+
+
+def digest(source: Source, at: int) -> str:
+    """A hash of the head of the first `at` bytes of a source, and of their end."""
+    seen = hashlib.sha256(b"%d\n" % at)
+    seen.update(source.read(0, min(_SAMPLE, at)))
+    seen.update(source.read(max(at - _SAMPLE, 0), at))
+    return seen.hexdigest()
+
+
+def cache_path(path: Path) -> Path:
+    """Where the state of a session is kept."""
+    name = hashlib.sha256(os.fsencode(real_path(path))).hexdigest()
+    return user_cache_path("sesstool", appauthor=False) / "memory" / f"{name}.json"
+
+
+def save(source: FileSource, memory: SessionMemory, to: Reached) -> None:
+    """Keep the state of the memory of a plain file. Raises SesstoolError or OSError."""
+    assert source.path is not None
+    path = cache_path(source.path)
+    make_folder(path.parent)
+    file = [source.opened.st_dev, source.opened.st_ino]
+    value = {"file": file, "reached": to, "memory": memory.saved()}
+    new = not path.exists()
+    create(path, [json.dumps(value, separators=(",", ":")).encode()], force=True)
+    if new:
+        _sweep(path.parent)
+
+
+def load(source: FileSource, form: Format) -> tuple[SessionMemory, Reached] | None:
+    """The state that was kept of the memory of a plain file, None where none was.
+
+    Raises ValueError, with the reason in words, where it is of no use.
+    """
+    assert source.path is not None
+    path = cache_path(source.path)
+    try:
+        raw = read_file(path) if path.stat().st_size <= _LARGEST else b""
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ValueError("it cannot be read") from error
+    try:
+        value: dict[str, Any] = decode(raw)
+        at, line, told = value["reached"]
+        file, saved = value["file"], value["memory"]
+        whole(at, line)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError("it is damaged") from error
+    if not 0 <= at <= source.size or line < 1:
+        raise ValueError("the file is shorter than it was")
+    if file != [source.opened.st_dev, source.opened.st_ino] or told != digest(source, at):
+        raise ValueError("the file was rewritten")
+
+    def read(place: Place) -> dict[str, Any]:
+        if place.end > at:
+            raise ValueError("a place beyond what was read")
+        return record_at(source, place)
+
+    return SessionMemory.restored(form, saved, read), Reached(at, line, told)
+
+
+def record_at(source: Source, place: Place) -> dict[str, Any]:
+    """The decoded record at a place. Raises ValueError where there is none."""
+    raw = source.read(place.start, place.end)
+    try:
+        value = decode(raw)
+    except ValueError:
+        value, _ = heal(raw, place.start)
+    if type(value) is not dict:
+        raise ValueError("no record stands there")
+    return value
+
+
+def _sweep(folder: Path) -> None:
+    """Forget the sessions that nobody asked for the longest."""
+    with suppress(OSError):
+        files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
+        for file in files[:-_MOST]:
+            file.unlink(missing_ok=True)
+
+
+UNSAVED = (SesstoolError, OSError)
+"""What `save` raises: a cache that cannot be written is none, and no fault."""
