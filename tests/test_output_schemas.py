@@ -1,4 +1,4 @@
-"""The JSON of `repair`, `resume` and saved plans, compared with the shipped schemas."""
+"""The JSON of `repair`, `resume`, `fork` and saved plans, compared with the shipped schemas."""
 
 import json
 from pathlib import Path
@@ -22,6 +22,7 @@ OUTPUTS = [
         "export",
         "finding",
         "findings",
+        "fork",
         "holds",
         "memory",
         "plan",
@@ -129,6 +130,15 @@ def test_a_snapshot_obeys_its_schema(session, tmp_path, monkeypatch, capsys):
     assert change["kind"] == "new"
 
 
+def test_a_fork_obeys_its_schema(session, capsys):
+    """What is inherited, the open call, and the torn record that stayed behind are told."""
+    value = printed(capsys, "fork", "fork", "-f", "json", str(session), code=0)
+    assert Path(value["path"]).is_file()
+    assert [call["effects"] for call in value["inherited"]] == [[{"kind": "other", "target": ""}]]
+    assert [call["id"] for call in value["open_calls"]] == ["c1"]
+    assert (value["records"], value["left_out"], value["at"]) == (2, 1, 2)
+
+
 def test_a_saved_plan_obeys_its_schema(session, tmp_path):
     """The saved plan holds the file and the edit that the preview tells."""
     plan = tmp_path / "plan.json"
@@ -148,6 +158,7 @@ def test_no_member_is_left_undescribed(session, tmp_path, capsys):
     values = {
         "plan": json.loads(plan.read_bytes()),
         "resume": printed(capsys, "resume", "resume", "-f", "json", str(session), code=1),
+        "fork": printed(capsys, "fork", "fork", "-f", "json", str(session), code=0),
         "repair": printed(
             capsys, "repair", "repair", "--write", "-f", "json", str(session), code=0
         ),

@@ -29,6 +29,7 @@ COMMANDS = {
     "repair": ("sesstool.cli.repair:command", "Preview a repair; --write does it."),
     "apply": ("sesstool.cli.apply:command", "Apply a saved plan."),
     "undo": ("sesstool.cli.undo:command", "Put back what a write replaced."),
+    "fork": ("sesstool.cli.fork:command", "Make a new session that starts as a copy."),
     "diff": ("sesstool.cli.diff:command", "Compare two forks, or two branches."),
     "redact": ("sesstool.cli.redact:command", "Take secrets and personal data out."),
     "unredact": ("sesstool.cli.unredact:command", "Give back what redact --vault took out."),

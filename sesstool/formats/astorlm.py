@@ -8,11 +8,12 @@ that cannot be parsed leaves it without any, and the next save writes that down.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from glob import escape
 from pathlib import Path
 from typing import Any
-from uuid import NAMESPACE_OID, uuid5
+from uuid import NAMESPACE_OID, uuid4, uuid5
 
 from sesstool.formats.anthropic_blocks import (
     MESSAGE_FROZEN,
@@ -34,9 +35,11 @@ from sesstool.formats.base import (
     text,
 )
 from sesstool.formats.events import Meaning, Message, Thinking, ToolResult
+from sesstool.formats.forking import Forker, Parent
 from sesstool.formats.side_files import beside
 from sesstool.records.heal import Kind
-from sesstool.records.jsonspan import dumps
+from sesstool.records.jsonspan import dumps, locate
+from sesstool.records.recover import Record
 from sesstool.records.source import Source, open_file
 
 # What the messages of others have beside id, role and content.
@@ -66,6 +69,40 @@ _READABLE = frozenset(
 )
 
 
+class AstorForker(Forker):
+    """A fork has the messages with their ids, and a side file that names the parent."""
+
+    @classmethod
+    def fresh(cls, parent: Parent, now: datetime) -> str:  # noqa: ARG003 - see `Forker.fresh`
+        """See `Forker.fresh`."""
+        return str(uuid4())
+
+    def record(self, record: Record, parent: str | None, *, last: bool) -> Iterator[bytes]:
+        """See `Forker.record`. A message without an id gets one."""
+        raw = record.raw
+        place = locate(raw, "") if "id" not in (record.value or {}) else None
+        if place is not None:
+            at = place.start + 1
+            raw = b'%b"id":"%b",%b' % (raw[:at], str(uuid4()).encode(), raw[at:])
+        yield raw
+
+    def side(self) -> Path | None:
+        """See `Forker.side`."""
+        return side_file(self.parent.path) if self.parent.path is not None else None
+
+    def side_file(self, target: Path, there: bytes) -> tuple[Path, bytes]:
+        """See `Forker.side_file`: without one there is no session."""
+        now = int(self.now.timestamp() * 1000)
+        side = {
+            "id": self.id,
+            "parentId": self.parent.id,
+            "metadata": mapping(mapping(_parsed(there)).get("metadata")),
+            "createdAt": now,
+            "updatedAt": now,
+        }
+        return target.with_name(self.id + _SIDE), json.dumps(side, indent=2).encode()
+
+
 class AstorLM(Format):
     """See the module."""
 
@@ -76,6 +113,7 @@ class AstorLM(Format):
     provider = "anthropic"
     pairing = "next"
     harmless = frozenset({"bash_get_output", "glob", "grep", "ls", "read"})
+    forker = AstorForker
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`. Bare Anthropic messages have neither ids nor a side file."""
@@ -165,8 +203,15 @@ def _side(path: Path) -> Any:
     """What the side file of a session says, None where it is missing or no JSON."""
     try:
         with open_file(side_file(path)) as file:
-            return json.loads(file.read(_SIDE_LIMIT))
-    except (OSError, ValueError, RecursionError):
+            return _parsed(file.read(_SIDE_LIMIT))
+    except OSError:
+        return None
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
         return None
 
 

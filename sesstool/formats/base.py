@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from sesstool.formats.events import Meaning
+from sesstool.formats.forking import Forker
 from sesstool.formats.payloads import Payload, of_results
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.heal import Kind
@@ -230,7 +231,7 @@ class Format(ABC):
     `fields` tells what is not plain text, by the keys on the way to it with dots between them
     (indexes of lists left out); `.**` at the end stands for all below. `beyond` are places known to
     hold texts of sessions where `parts` and `traces` do not reach. Files whose names begin with
-    `parts_begin` are parts of a session, of which only their records tell.
+    `parts_begin` are parts of a session, of which only their records tell. `forker` writes forks.
     """
 
     name = ""
@@ -255,6 +256,7 @@ class Format(ABC):
     repairable = True
     waits: frozenset[str] = frozenset()
     harmless: frozenset[str] = frozenset()
+    forker: type[Forker] = Forker
 
     @abstractmethod
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:

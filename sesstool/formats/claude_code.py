@@ -30,6 +30,7 @@ from sesstool.formats.base import (
     share,
     text,
 )
+from sesstool.formats.claude_fork import ClaudeForker
 from sesstool.formats.claude_home import (
     BEYOND,
     configured,
@@ -90,6 +91,7 @@ class ClaudeCode(Format):
     parent_key = "parentUuid"
     pairing = "turn"
     waits = frozenset({"AskUserQuestion", "ExitPlanMode"})
+    forker = ClaudeForker
     harmless = frozenset(
         {"Read", "Grep", "Glob", "LS", "NotebookRead", "WebSearch", "TodoWrite", "BashOutput"}
     )

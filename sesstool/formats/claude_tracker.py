@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from sesstool.formats.base import Fault, Place, Tracker
+from sesstool.formats.base import Fault, Place, Tracker, mapping, text
 from sesstool.formats.events import Meaning, ToolResult
 from sesstool.formats.side_files import beside
 from sesstool.records.recover import Record
@@ -57,7 +57,11 @@ class ClaudeTracker(Tracker):
         found = _KEPT_OUTPUT.match(content)
         if found and self._path is not None:
             name = found.group(1)
-            if not beside(self._path.with_suffix("") / "tool-results" / name):
+            # A fork refers to the files of the session that it was made of.
+            told = text(mapping((record.value or {}).get("forkedFrom")).get("sessionId"))
+            folders = [self._path.stem, *re.findall(r"\A[\w-]+\Z", told)]
+            outputs = (self._path.parent / one / "tool-results" / name for one in folders)
+            if not any(map(beside, outputs)):
                 self._outputs.setdefault(name, _place(record))
 
     def faults(self, source: Source) -> Iterable[Fault]:

@@ -8,7 +8,6 @@ envelope (0.20) lines were bare items.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from glob import escape
@@ -30,7 +29,7 @@ from sesstool.formats.base import (
     share,
     text,
 )
-from sesstool.formats.codex_forks import children
+from sesstool.formats.codex_forks import FOLDERS, CodexForker, children, codex_home, configured
 from sesstool.formats.codex_tracker import CodexTracker
 from sesstool.formats.events import (
     Checkpoint,
@@ -51,7 +50,7 @@ from sesstool.formats.responses_items import (
     item_events,
     item_payloads,
 )
-from sesstool.formats.side_files import home_of, present, starting
+from sesstool.formats.side_files import present, starting
 from sesstool.records.jsonspan import dumps, join
 from sesstool.records.live import lock_is_held
 from sesstool.records.source import is_transcript
@@ -70,7 +69,6 @@ _ENVELOPE_TYPES = frozenset(
     ]
 )
 _ERASE = "with Codex closed, delete {0}, {0}-wal and {0}-shm: it makes them anew"
-_FOLDERS = ("sessions", "archived_sessions")
 _HISTORY = ("session_id", "conversation_id")  # the newer and the older name
 # What the databases hold, and what is lost with one that Codex makes anew from the rollouts.
 _DATABASES = {
@@ -123,6 +121,7 @@ class Codex(Format):
     call_key = result_key = "call_id"
     waits = frozenset({"request_user_input"})
     harmless = frozenset({"update_plan", "view_image", "list_mcp_resources", "tool_search"})
+    forker = CodexForker
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""
@@ -240,7 +239,7 @@ class Codex(Format):
 
     def home(self, path: Path) -> Path | None:
         """See `Format.home`."""
-        return home_of(path, ".codex", _home, _FOLDERS)
+        return codex_home(path)
 
     def writer(self, path: Path) -> str | None:
         """See `Format.writer`: a running Codex holds a lock named by the thread."""
@@ -261,13 +260,13 @@ class Codex(Format):
     def find(self, prefix: str, ending: str = "") -> Iterable[Path]:
         """See `Format.find`."""
         name = f"*{escape(prefix)}*" if prefix else "*"  # "**" is no name
-        for path in _home().glob(f"*sessions/**/rollout-{name}.jsonl*{ending}"):
+        for path in configured().glob(f"*sessions/**/rollout-{name}.jsonl*{ending}"):
             if is_transcript(path):
                 yield path
 
     def folders(self) -> Iterable[Path]:
         """See `Format.folders`."""
-        return [_home() / name for name in _FOLDERS]
+        return [configured() / name for name in FOLDERS]
 
     def dependents(self, path: Path) -> Iterable[Dependent]:
         """See `Format.dependents`: a paginated fork names a byte offset of its parent."""
@@ -313,10 +312,6 @@ class Codex(Format):
     def resume_command(self, session_id: str, cwd: str) -> str:
         """See `Format.resume_command`."""
         return f"codex resume {session_id}" if session_id else ""
-
-
-def _home() -> Path:
-    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
 
 
 def _told(event: dict[str, Any], pointer: str) -> Iterator[Payload]:

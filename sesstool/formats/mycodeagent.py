@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from glob import escape
 from pathlib import Path
 from typing import Any
-from uuid import NAMESPACE_OID, uuid5
+from uuid import NAMESPACE_OID, uuid4, uuid5
 
 from sesstool.formats.arguments import argument_fault
 from sesstool.formats.base import (
@@ -33,12 +34,13 @@ from sesstool.formats.base import (
     text,
 )
 from sesstool.formats.events import Checkpoint, Event, Meaning, Message, Meta, ToolCall, ToolResult
+from sesstool.formats.forking import Forker, Parent
 from sesstool.formats.mycodeagent_window import Windows
 from sesstool.formats.payloads import Payload, twins
 from sesstool.formats.wording import answer_text
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.heal import Kind, heal
-from sesstool.records.jsonspan import dumps
+from sesstool.records.jsonspan import dumps, with_members
 from sesstool.records.linewise import take_out
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
@@ -73,6 +75,30 @@ _FROZEN = """
 """
 
 
+class TranscriptForker(Forker):
+    """The agent knows no forks, and reads no records but those that bear the session's id."""
+
+    by_name = False
+
+    @classmethod
+    def fresh(cls, parent: Parent, now: datetime) -> str:  # noqa: ARG003 - see `Forker.fresh`
+        """See `Forker.fresh`."""
+        return f"session-{uuid4().hex}"
+
+    @classmethod
+    def names(cls, value: dict[str, Any]) -> Iterable[str]:
+        """See `Forker.names`."""
+        return (text(value.get("event_id")),)
+
+    def name(self) -> str:
+        """See `Forker.name`."""
+        return f"transcript-{self.id}.jsonl"
+
+    def record(self, record: Record, parent: str | None, *, last: bool) -> Iterator[bytes]:
+        """See `Forker.record`."""
+        yield with_members(record.raw, {"session_id": dumps(self.id)})
+
+
 class MyCodeAgent(Format):
     """See the module."""
 
@@ -86,6 +112,7 @@ class MyCodeAgent(Format):
     result_key = "tool_call_id"
     pairing = "direct"
     harmless = frozenset({"Glob", "Grep", "Read"})
+    forker = TranscriptForker
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""

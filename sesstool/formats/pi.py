@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -40,11 +41,13 @@ from sesstool.formats.events import (
     ToolResult,
     Unknown,
 )
+from sesstool.formats.forking import Parent, UuidForker, written
 from sesstool.formats.payloads import Payload, of_results, twins
 from sesstool.formats.pi_tracker import PiTracker, is_old
 from sesstool.formats.wording import answer_text, is_blank, is_placeholder
-from sesstool.records.jsonspan import dumps
+from sesstool.records.jsonspan import dumps, with_members
 from sesstool.records.live import process_alive
+from sesstool.records.recover import Record
 from sesstool.records.source import read_file
 
 _META = frozenset(
@@ -73,6 +76,34 @@ _OPAQUE = """
 """
 
 
+class PiForker(UuidForker):
+    """A fork has a header of its own, which names the parent's file; records stay as they are."""
+
+    def __init__(self, parent: Parent, new_id: str, now: datetime) -> None:
+        """See `Forker`."""
+        super().__init__(parent, new_id, now)
+        self._begun = False
+
+    def name(self) -> str:
+        """See `Forker.name`."""
+        return f"{re.sub('[:.]', '-', written(self.now))}_{self.id}.jsonl"
+
+    def record(self, record: Record, parent: str | None, *, last: bool) -> Iterator[bytes]:
+        """See `Forker.record`. pi reads nothing of a file that begins without a header."""
+        begins, self._begun = not self._begun, True
+        is_header = mapping(record.value).get("type") == "session"
+        if begins:
+            header = record.raw if is_header else b'{"type":"session","version":3}'
+            told = {"id": self.id, "timestamp": written(self.now)}
+            if not is_header:
+                told["cwd"] = self.parent.cwd
+            if self.parent.path is not None:
+                told["parentSession"] = str(self.parent.path.absolute())
+            yield with_members(header, {key: dumps(value) for key, value in told.items()})
+        if not (begins and is_header):
+            yield record.raw
+
+
 class Pi(Format):
     """See the module."""
 
@@ -89,6 +120,7 @@ class Pi(Format):
     keep_key = "firstKeptEntryId"
     pairing = "direct"
     harmless = frozenset({"read", "grep", "find", "ls"})
+    forker = PiForker
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""

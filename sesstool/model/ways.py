@@ -80,6 +80,18 @@ def way(session: Session, graph: Graph, leaf: int) -> bytearray:
     return on_way
 
 
+def way_to(session: Session, graph: Graph, leaf: int) -> bytearray:
+    """The same, for the session as it was when a leaf was its last record, without subagents."""
+    on_way = bytearray(len(graph))
+    row = leaf
+    while row >= 0 and not on_way[row]:
+        on_way[row] = 1
+        row = _above(session, graph, row)
+    if not session.format.strict_path:
+        _rejoin(graph, on_way, leaf)
+    return on_way
+
+
 def leaves(session: Session, graph: Graph) -> Iterator[Leaf]:
     """The leaves of a session: the live one first, then those last written first."""
     borne = bytearray(len(graph))
@@ -132,11 +144,14 @@ def _above(session: Session, graph: Graph, row: int) -> int:
     return parent
 
 
-def _rejoin(graph: Graph, on_way: bytearray) -> None:
-    """Parallel calls and their results hang beside the way, and are sent all the same."""
+def _rejoin(graph: Graph, on_way: bytearray, last: int | None = None) -> None:
+    """Parallel calls and their results hang beside the way, and are sent all the same.
+
+    Those behind the row `last` are left aside.
+    """
     turns = {graph.turn(row) for row, on in enumerate(on_way) if on} - {0}
     for row, parent in enumerate(graph.up):
-        if not on_way[row]:
+        if not on_way[row] and (last is None or row <= last):
             answers = graph.flags[row] & RESULT and parent >= 0 and on_way[parent]
             beside = bool(answers) and graph.flags[parent] & ASSISTANT
             on_way[row] = bool(beside) or graph.turn(row) in turns

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -292,6 +292,35 @@ def without(data: bytes, member: Member) -> tuple[int, int]:
     if before > 0 and data[before - 1] == ord(","):
         return before - 1, member.end
     return start, member.end
+
+
+def with_members(data: bytes, values: Mapping[str, bytes | None]) -> bytes:
+    """A JSON object with these members, each as JSON, and without those that are None.
+
+    All else keeps its bytes. What is new stands last; a key that stands twice is changed twice.
+    """
+    index = _index(data)
+    found = list(members(data, index.root.start))
+    kept = [n for n, (name, _) in enumerate(found) if values.get(name, b"") is not None]
+    out, at = [], 0
+    for n, (name, member) in enumerate(found):
+        value = values.get(name, b"")
+        if value:
+            out += [data[at : member.start], value]
+            at = member.end
+        elif value is None and kept and n < kept[-1]:
+            out.append(data[at : member.key])
+            at = found[n + 1][1].key
+        elif value is None and n - 1 == (kept[-1] if kept else -1):
+            before = found[kept[-1]][1].end if kept else member.key
+            out.append(data[at:before])
+            at = found[-1][1].end
+    new = [b"%b:%b" % (dumps(k), v) for k, v in values.items() if v and k not in dict(found)]
+    if new:
+        place = max(at, found[kept[-1]][1].end if kept else index.root.start + 1)
+        out += [data[at:place], b"," * bool(kept), b",".join(new)]
+        at = place
+    return b"".join((*out, data[at:]))
 
 
 def dumps(value: object) -> bytes:

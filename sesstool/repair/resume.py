@@ -12,6 +12,7 @@ from sesstool.checks.context import Options
 from sesstool.checks.engine import Progress, examine
 from sesstool.errors import NotASessionError
 from sesstool.findings import FileReport, Finding, Severity
+from sesstool.formats.base import Format
 from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
 from sesstool.model.session import Session
 from sesstool.records.source import Source
@@ -122,17 +123,21 @@ def _matters(finding: Finding) -> bool:
 
 def _open_call(session: Session, finding: Finding) -> OpenCall:
     tool, state = finding.labels.get("tool", ""), finding.labels.get("state", "uncertain")
-    if state == "pending":
-        effect = "waits for a person"
-    elif tool in session.format.harmless:
-        effect = "changes nothing"
-    elif state == "uncertain":
-        effect = "may have changed something: inspect before it is repeated"
-    elif state == "never started":
-        effect = "did not run"
-    else:
-        effect = "its outcome is recorded elsewhere in the file"
+    effect = effect_of(session.format, tool, state)
     return OpenCall(finding.labels.get("call_id", ""), tool, finding.location.line, state, effect)
+
+
+def effect_of(form: Format, tool: str, state: str) -> str:
+    """Whether a call of a tool without a result may have changed the world, in a few words."""
+    if state == "pending":
+        return "waits for a person"
+    if tool in form.harmless:
+        return "changes nothing"
+    if state == "uncertain":
+        return "may have changed something: inspect before it is repeated"
+    if state == "never started":
+        return "did not run"
+    return "its outcome is recorded elsewhere in the file"
 
 
 def _sent_bytes(session: Session) -> int:

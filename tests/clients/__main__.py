@@ -1,7 +1,7 @@
 """Resume repaired sessions in the real agents, offline: what reaches the model, before and after.
 
     python tests/clients CLIENTS [--client NAME] [--node BIN] [--damages N] [--seed N]
-        [--redact | --encrypt | --erase | --prune | --trash]
+        [--redact | --encrypt | --erase | --prune | --trash | --fork]
 
 CLIENTS is a folder that agents were installed in with npm. Each damaged session of the shared
 corpus, and N damages of our own to a sound one, is resumed bare, repaired (with --unsafe where
@@ -12,7 +12,8 @@ values are planted in, and that are redacted in place. With --encrypt a damaged 
 through it all: repaired, encrypted, validated and compared while it is, rekeyed, decrypted. With
 --erase sessions are erased from a home that Codex makes, and it must list and resume the others.
 With --prune the output of tools is taken out of sound sessions by a retention policy. With --trash
-a policy takes some sessions of a home that an agent makes, and one of them is restored.
+a policy takes some sessions of a home that an agent makes, and one of them is restored. With --fork
+sound sessions are forked, and those of a home that an agent makes also in the middle and again.
 """
 
 from __future__ import annotations
@@ -288,6 +289,35 @@ def pruned(options: argparse.Namespace, folder: Path) -> int:
     return bad
 
 
+def copied(options: argparse.Namespace, folder: Path) -> int:
+    """Print the table of forks of sessions that lie in no home; returns how many are bad."""
+    from fork import fork  # noqa: PLC0415 - the path to sesstool is set by the caller
+
+    bad = 0
+    print(f"{'session':44} {'sound':14} {'fork':14} sent: messages/calls/results")
+    for n, case in enumerate(sound(options.client, folder)):
+        before = resume(options, case, case.path)
+        if not before["resumed"]:
+            continue  # a fork by reference, whose parent is not beside it
+        work = folder / f"fork-{n}"
+        work.mkdir()
+        data = case.path.read_bytes()
+        made = fork(case.path, folder / "state", "-o", str(work))
+        after = resume(options, case, Path(str(made["path"])))
+        faults = [] if after["resumed"] else ["does not resume"]
+        faults += ["other calls or results"] * (before["calls"] != after["calls"])
+        faults += ["other messages"] * (spoken(before) != spoken(after))
+        faults += ["the session has other bytes"] * (case.path.read_bytes() != data)
+        bad += bool(faults)
+        print(f"{case.name:44} {told(before):14} {told(after):14} {faults or ''}", flush=True)
+    return bad
+
+
+def spoken(report: dict[str, Any]) -> list[str]:
+    """The messages that were sent, without what an agent tells of the place where it runs."""
+    return [text for text in report["texts"] if not text.lstrip().startswith(("<", "# AGENTS.md"))]
+
+
 def encrypted(options: argparse.Namespace, folder: Path) -> int:
     """Print the table of sessions that were encrypted for a while; returns how many are bad."""
 
@@ -343,6 +373,7 @@ def main() -> int:
     parser.add_argument("--erase", action="store_true")
     parser.add_argument("--prune", action="store_true")
     parser.add_argument("--trash", action="store_true")
+    parser.add_argument("--fork", action="store_true")
     options = parser.parse_args()
     if not ORACLE.exists():
         sys.exit(f"there is no {ORACLE}: the shared files are not beside this checkout")
@@ -364,6 +395,13 @@ def main() -> int:
             os.environ["PATH"] = f"{options.node}:{os.environ['PATH']}".lstrip(":")
             script = ORACLE.with_name("stub_provider.py")
             return int(bool(trashed(options.client, options.clients, script, folder)))
+        if options.fork:
+            from fork import forked  # noqa: PLC0415 - the path to sesstool is set above
+
+            os.environ["PATH"] = f"{options.node}:{os.environ['PATH']}".lstrip(":")
+            script = ORACLE.with_name("stub_provider.py")
+            bad = forked(options.client, options.clients, script, folder)
+            return int(bool(bad + (copied(options, folder) if options.corpus else 0)))
         if options.encrypt:
             return int(bool(encrypted(options, folder)))
         cases = damaged(options.client, folder) if options.corpus else []

@@ -94,14 +94,14 @@ class Pi(Claude):
         return ["--provider", "stub", "--model", "stub", "--mode", "json", *resume]
 
 
-_AGENTS = {"claude-code": Claude, "codex": Home, "pi": Pi}
+AGENTS = {"claude-code": Claude, "codex": Home, "pi": Pi}
 
 
 def trashed(client: str, clients: str, script: Path, work: Path) -> int:
     """Print what each session sends before and after; returns how many things are bad."""
     requests, state = work / "requests.jsonl", work / "state"
     with provider(script, requests) as base:
-        agent = _AGENTS[client](clients, work, base)
+        agent = AGENTS[client](clients, work, base)
 
         def sent(session: str, words: str) -> Sent:
             """What the model is sent where a session is resumed; nothing where it is not."""
@@ -110,7 +110,7 @@ def trashed(client: str, clients: str, script: Path, work: Path) -> int:
                 return [], []
             with requests.open("rb") as handle:
                 handle.seek(seen)
-                return _history(handle.read().splitlines(), _ON.format(words))
+                return history(handle.read().splitlines(), _ON.format(words))
 
         sessions = {agent.run(_ASKED.format(words)): words for words in _WORDS}
         before = {session: sent(session, words) for session, words in sessions.items()}
@@ -145,14 +145,14 @@ def trashed(client: str, clients: str, script: Path, work: Path) -> int:
     return len(faults)
 
 
-def _history(lines: list[bytes], prompt: str) -> Sent:
-    from resume_oracle import history  # noqa: PLC0415 - the path to it is set by the caller
+def history(lines: list[bytes], prompt: str) -> Sent:
+    from resume_oracle import history as told  # noqa: PLC0415 - the path to it is set by the caller
 
     bodies = [json.loads(line).get("body", {}) for line in lines]
     asked = [body for body in bodies if prompt in json.dumps(body)]
     if not asked:
         return [], []
-    texts, calls = history(asked[-1].get("messages") or asked[-1].get("input") or [])
+    texts, calls = told(asked[-1].get("messages") or asked[-1].get("input") or [])
     return [text for text in texts if not text.lstrip().startswith("<")], calls
 
 
