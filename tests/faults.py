@@ -19,7 +19,7 @@ from tests.conftest import answer, jsonl, prompt, use
 
 _CHANGING = (
     *("open", "write", "ftruncate", "fsync", "replace", "rename", "link", "unlink", "rmdir"),
-    *("mkdir", "chmod", "utime", "chown"),
+    *("mkdir", "chmod", "utime", "chown", "fdatasync", "pwrite"),
 )
 Fault = Callable[[str, Callable[..., Any], tuple[Any, ...]], None]
 

@@ -6,14 +6,17 @@ the file's `WriterLock`.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from sesstool.errors import DurabilityError, StalePlanError, WriteError
+from sesstool.records.source import pread
 from sesstool.records.write import cannot_write, failed, make_folder, real_path, sync_folder
 
-_FLAGS = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _OPEN = "open the session again: it is read back, and a torn tail is cut"
 
 if sys.platform == "darwin":
@@ -21,7 +24,12 @@ if sys.platform == "darwin":
 
     def _flush(descriptor: int) -> None:
         # There fsync only hands the bytes to the drive.
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        except OSError as error:
+            if error.errno not in (errno.ENOTSUP, errno.ENOTTY, errno.EINVAL):
+                raise
+            os.fsync(descriptor)  # a disk that knows nothing better
 
 elif hasattr(os, "fdatasync"):
 
@@ -47,7 +55,6 @@ class Appender:
         self.path = real_path(path)
         try:
             make_folder(self.path.parent)
-            self._fresh = not self.path.exists()
             self._descriptor = os.open(self.path, _FLAGS | os.O_CREAT, 0o600)
             now = os.fstat(self._descriptor)
         except OSError as error:
@@ -55,6 +62,7 @@ class Appender:
         self._inode = now.st_dev, now.st_ino
         self.end = now.st_size
         self.synced = 0
+        self._named = False
         self.failure: WriteError | None = None
 
     def add(self, data: bytes) -> None:
@@ -69,7 +77,7 @@ class Appender:
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
         except BaseException as error:
-            self._take_back(len(data) - len(rest), error)
+            self._take_back(data, error)
             if isinstance(error, OSError):
                 raise failed(self.path, error) from error
             raise
@@ -80,32 +88,38 @@ class Appender:
         if self.failure is not None:
             raise self.failure
         end = self.end
-        if end == self.synced and not self._fresh:
+        if end == self.synced and self._named:
             return
         try:
             _flush(self._descriptor)
-            if self._fresh:
-                # A new file is on disk only when its name is.
+            if not self._named:
+                # The file is on disk only when its name is: whoever made it may have been killed
+                # before that.
                 sync_folder(self.path.parent)
-                self._fresh = False
         except OSError as error:
             # A second attempt may succeed without the bytes: only reading them from the disk tells.
             _forget_cached(self._descriptor)
-            reason = (error.strerror or type(error).__name__).lower()
-            self.failure = DurabilityError(
-                f"{self.path}: what was appended behind byte {self.synced} may not be on disk: "
-                f"{reason}",
-                hint=_OPEN,
-                synced=self.synced,
-            )
-            raise self.failure from error
-        self.synced = end
+            raise self._in_doubt(error) from error
+        self._named, self.synced = True, end
 
     def close(self) -> None:
-        """Close it as it is."""
+        """Close it as it is. Raises DurabilityError, as some network file systems tell it here."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
-            os.close(descriptor)
+            try:
+                os.close(descriptor)
+            except OSError as error:
+                raise self._in_doubt(error) from error
+
+    def _in_doubt(self, error: OSError) -> WriteError:
+        reason = (error.strerror or type(error).__name__).lower()
+        self.failure = DurabilityError(
+            f"{self.path}: what was appended behind byte {self.synced} may not be on disk: "
+            f"{reason}",
+            hint=_OPEN,
+            synced=self.synced,
+        )
+        return self.failure
 
     def _check(self) -> None:
         """Raise where the file is not the one that was opened, or has another size."""
@@ -122,10 +136,15 @@ class Appender:
             )
             raise self.failure
 
-    def _take_back(self, written: int, error: BaseException) -> None:
-        """Leave nothing of a record that was cut short, unless others wrote behind it."""
+    def _take_back(self, data: bytes, error: BaseException) -> None:
+        """Leave nothing of a record that was cut short, unless others wrote behind it.
+
+        How much of it is there only the file tells: an interrupt may hide what a write returned.
+        """
         try:
-            if os.fstat(self._descriptor).st_size == self.end + written:
+            size = os.fstat(self._descriptor).st_size
+            ours = self.end <= size <= self.end + len(data)
+            if ours and data.startswith(pread(self._descriptor, self.end, size)):
                 os.ftruncate(self._descriptor, self.end)
                 return
         except OSError:
@@ -140,4 +159,5 @@ class Appender:
 def _forget_cached(descriptor: int) -> None:
     """Have the next reader ask the disk, and not what the system remembers."""
     if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        with suppress(OSError):
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)

@@ -125,7 +125,7 @@ def _me() -> dict[str, Any]:
 def _who(place: Path) -> str:
     """Who holds a lock, in a few words: its text may be a moment behind."""
     for _ in range(_LOOKS):
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, RecursionError):
             held = json.loads(place.read_bytes()[:_SIZE])
             if type(held) is dict and _runs(held):
                 return _told(held)

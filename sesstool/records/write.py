@@ -21,6 +21,7 @@ from sesstool.records.live import openers_held_off
 from sesstool.records.source import SEALED, Fingerprint, plain_path
 
 _PREFIX = ".sesstool-"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _ELSEWHERE = "write a copy elsewhere with -o"
 _DISK = "see to the disk and to that folder, and run it again"
 _HINTS = {
@@ -131,19 +132,26 @@ def create(
     mode: int = 0o600,
     mtime: int | None = None,
     force: bool = False,
+    alone: bool = False,
 ) -> None:
     """Make a new file, which is there at once whole or not at all.
 
     `mtime` counts nanoseconds, None is now. A file that exists already is replaced with `force`,
-    and else refused. A symbolic link stays. Raises WriteError.
+    and else refused. A symbolic link stays. With `alone` nobody else makes the file meanwhile:
+    then what is left of a run that was killed does not stay. Raises WriteError.
     """
     path = real_path(path)
     made = None
     try:
         if path.exists():
             _regular(path)
-        descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=path.parent)
-        made = Path(name)
+        if alone:
+            made = temporary(path)
+            made.unlink(missing_ok=True)
+            descriptor = os.open(made, _NEW, 0o600)
+        else:
+            descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=path.parent)
+            made = Path(name)
         with os.fdopen(descriptor, "wb") as handle:
             handle.writelines(chunks)
             handle.flush()

@@ -7,21 +7,26 @@ is the same.
 from __future__ import annotations
 
 import json
+import re
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import NAMESPACE_OID, uuid4, uuid5
 
 from sesstool.errors import InputError, UsageError
 from sesstool.formats.astorlm import AstorLM, side_file
 from sesstool.formats.base import Evidence, Question, blocks, mapping, text
 from sesstool.model.units import flat
+from sesstool.records.jsonspan import dumps, locate
 from sesstool.records.source import read_file, unreadable
 from sesstool.records.write import create
-from sesstool.store.codec import Call, Codec
+from sesstool.store.codec import Call, Codec, compact
 from sesstool.store.facts import Fact, Message, Said
 
 _ROLES = frozenset({"user", "assistant", "system"})
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|-?\d+(?:\.\d+)?(?:e[-+]\d+)?')
+_FLOAT = re.compile(rb"[:\[,]-?\d+[.e]")
 
 
 class AstorLMCodec(Codec):
@@ -52,7 +57,19 @@ class AstorLMCodec(Codec):
                 "the content of a message is neither text nor a list of blocks",
                 hint="give blocks as astorLM has them: text, tool_use, tool_result, thinking",
             )
-        return {"id": str(uuid4()), **message, "content": content}
+        for block in content:
+            if block.get("type") == "tool_result" and type(block.get("content")) is not str:
+                raise UsageError(
+                    "the content of a tool_result is no text, and astorLM keeps nothing else",
+                    hint="give it as one text",
+                )
+        given = {key: value for key, value in message.items() if key != "id"}
+        return {"id": text(message.get("id")) or str(uuid4()), **given, "content": content}
+
+    def line(self, record: dict[str, Any]) -> bytes:
+        """See `Codec.line`: with numbers as JavaScript writes them."""
+        line = compact(record)
+        return _TOKEN.sub(_number, line) if _FLOAT.search(line) else line
 
     def decode(self, value: dict[str, Any]) -> Fact | None:
         """See `Codec.decode`."""
@@ -74,36 +91,78 @@ class AstorLMCodec(Codec):
             if b.get("type") == "tool_result"
         ]
 
+    def only_results(self, message: Message) -> bool:
+        """See `Codec.only_results`: all results come first, then words."""
+        content = map(mapping, blocks(message.get("content")))
+        return all(block.get("type") == "tool_result" for block in content)
+
     def answers(self, found: list[tuple[Call, Evidence]]) -> list[Message]:
         """See `Codec.answers`: one message with all of them."""
         questions = (Question(call.id, call.tool, {}, None, evidence) for call, evidence in found)
         content = [json.loads(self.format.answer(question)) for question in questions]
-        return [{"role": "user", "content": content}] if content else []
+        name = uuid5(NAMESPACE_OID, dumps(content).decode("utf-8", "replace"))
+        return [{"id": str(name), "role": "user", "content": content}] if content else []
 
     def without(self, message: Message, call_ids: set[str]) -> Message | None:
         """See `Codec.without`."""
-        kept = [b for b in blocks(message.get("content")) if mapping(b).get("id") not in call_ids]
-        return {**message, "content": kept} if kept else None
+        kept = []
+        for block in blocks(message.get("content")):
+            told = mapping(block)
+            name = told.get("tool_use_id" if told.get("type") == "tool_result" else "id")
+            if text(name) not in call_ids or told.get("type") not in ("tool_use", "tool_result"):
+                kept.append(block)
+        # Thinking is sent with what came of it, or not at all.
+        says = any(not text(mapping(block).get("type")).endswith("thinking") for block in kept)
+        return {**message, "content": kept} if says else None
 
     def begin(self, path: Path) -> None:
         """See `Codec.begin`: a session without its side file is none to astorLM."""
         if not side_file(path).exists():
             now = _now()
             told = {"id": self.session_id, "metadata": {}, "createdAt": now, "updatedAt": now}
-            create(side_file(path), [json.dumps(told, indent=2, ensure_ascii=False).encode()])
+            create(side_file(path), [_written(told)], alone=True)
 
     def finish(self, path: Path) -> None:
         """See `Codec.finish`."""
         side = side_file(path)
         try:
-            told = json.loads(read_file(side))
+            raw = read_file(side)
+            told, mode = json.loads(raw), side.stat().st_mode & 0o777
         except (OSError, ValueError, RecursionError) as error:
             reason = error if isinstance(error, OSError) else OSError("it is no JSON")
             raise unreadable("read", side, reason) from error
         if type(told) is not dict:
             raise InputError(f"{side} is no JSON object", hint=f"sesstool validate {path}")
-        told["updatedAt"] = _now()
-        create(side, [json.dumps(told, indent=2, ensure_ascii=False).encode()], force=True)
+        if found := locate(raw, "/updatedAt"):  # all else keeps its bytes
+            new = raw[: found.start] + b"%d" % _now() + raw[found.end :]
+        else:
+            new = _written(told | {"updatedAt": _now()})
+        create(side, [new], mode=mode, force=True, alone=True)
+
+
+def _written(told: dict[str, Any]) -> bytes:
+    """A side file."""
+    return compact(told, indent=2).removesuffix(b"\n")
+
+
+def _number(found: re.Match[bytes]) -> bytes:
+    """A number with the digits that Python found, in JavaScript's form; a string as it is."""
+    token = found[0]
+    if token.startswith(b'"') or not set(token) & set(b".e"):
+        return token
+    sign, digits, exponent = Decimal(token.decode()).normalize().as_tuple()
+    text, point = "".join(map(str, digits)), len(digits) + int(exponent)
+    if text == "0":
+        return b"0"
+    if len(text) <= point <= 21:
+        text = text.ljust(point, "0")
+    elif 0 < point <= 21:
+        text = f"{text[:point]}.{text[point:]}"
+    elif -6 < point <= 0:
+        text = f"0.{text.rjust(len(text) - point, '0')}"
+    else:
+        text = f"{text[0]}.{text[1:]}".removesuffix(".") + f"e{point - 1:+d}"
+    return ("-" * sign + text).encode()
 
 
 def _now() -> int:

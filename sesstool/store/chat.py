@@ -41,9 +41,10 @@ class Chat(Codec):
 
     def without(self, message: Message, call_ids: set[str]) -> Message | None:
         """See `Codec.without`."""
-        kept = [
-            c for c in blocks(message.get("tool_calls")) if mapping(c).get("id") not in call_ids
-        ]
+        if message.get("role") == "tool":
+            return None if text(message.get("tool_call_id")) in call_ids else message
+        calls = blocks(message.get("tool_calls"))
+        kept = [call for call in calls if text(mapping(call).get("id")) not in call_ids]
         rest = {key: value for key, value in message.items() if key != "tool_calls"}
         if kept:
             return rest | {"tool_calls": kept}

@@ -85,7 +85,11 @@ class Codec(ABC):
 
     @abstractmethod
     def without(self, message: Message, call_ids: set[str]) -> Message | None:
-        """A message without these calls, None where nothing is left of it."""
+        """A message without these calls or their results, None where nothing is left of it."""
+
+    def only_results(self, _message: Message) -> bool:
+        """Whether a message with results holds nothing else, so that more may follow it."""
+        return True
 
     def ends_turn(self, message: Message) -> bool:
         """Whether something may happen outside once this message is kept."""

@@ -16,10 +16,14 @@ PhaseName = Literal["requested", "started", "completed", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message of the history; `recovered` where a resume made it up for a lost result."""
+    """A message of the history; `recovered` where a resume made it up for a lost result.
+
+    `older` says that its call is told in a way of older versions, whose agent answers none such.
+    """
 
     message: Message
     recovered: bool = False
+    older: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from sesstool.store.reads import Read
 ToolState = Literal["completed", "failed", "pending", "uncertain"]
 
 _FILES = 1000
+_PROMPT, _RESULT = 1, 2
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Life:
     """A call, and what became of it.
 
@@ -61,28 +62,32 @@ class Life:
 
 
 class History:
-    """Follows a session; memory grows with the calls that are sent, and with 16 bytes a message.
+    """Follows a session; memory grows with the calls that are sent, and with 17 bytes a message.
 
-    `count` is the number of messages, `view` the byte offset of the first that is sent beside the
-    checkpoint's summary. `lives` are the calls from there on, and older ones that are not done,
-    by run and id. `last` is what the newest record said.
+    `count` is the number of messages as the agent's own reader counts them, with the answers that
+    it makes up. `view` is the byte offset of the first message that is sent beside the
+    checkpoint's summary, and `first` its number in the file. `lives` are the calls from there on,
+    and older ones that are not done. `last` is what the newest record said.
     """
 
     def __init__(self, codec: Codec) -> None:
         """Begin with nothing; `codec` tells the messages apart."""
         self.codec = codec
-        self.lives: dict[tuple[str, str], Life] = {}
+        self.lives: list[Life] = []
         self.count = self.records = 0
-        self.view = 0
+        self.view = self.first = 0
         self.checkpoint: Checkpoint | None = None
         self.transition: Transition | None = None
         self.end: End | None = None
         self.files: dict[str, Read] = {}
         self.last: Fact | None = None
         self._starts = array("q")
+        self._kinds = bytearray()
         # The numbers that the agent's own reader gives, which counts answers that it makes up.
         self._numbers = array("q")
+        self._latest: dict[tuple[str, str], Life] = {}
         self._open: list[Life] = []
+        self._answers_open = True
 
     def see(self, fact: Fact | None, start: int) -> None:
         """Take note of a record that begins at byte `start`; None is one of nothing known."""
@@ -106,36 +111,49 @@ class History:
 
     def unanswered(self) -> list[Life]:
         """The calls of the last message with calls that have no result, in their order."""
-        return [life for life in self._open if not life.answered]
+        return list(dict.fromkeys(life for life in self._open if not life.answered))
 
     def _said(self, fact: Said, start: int) -> None:
         codec, message, run = self.codec, fact.message, self.codec.run
         results = codec.results(message)
         for call_id, words in results:
-            if life := self.lives.get((run, call_id)):
-                life.answered = True
-                life.made_up = fact.recovered or is_placeholder(words)
+            self._answered(call_id, words, made_up=fact.recovered or is_placeholder(words))
         if not results:
-            self.count += len(self.unanswered())
-            self._open = []
+            self.count += sum(not life.answered for life in self._open) * self._answers_open
+            self._open, self._answers_open = [], not fact.older
+        number = len(self._starts)
         self._starts.append(start)
+        self._kinds.append(_RESULT if results else _PROMPT if message.get("role") == "user" else 0)
         self._numbers.append(self.count)
         for call in codec.calls(message):
-            life = self.lives.get((run, call.id))
-            if life is None or life.message >= 0:
-                life = Life(call, run, len(self._starts) - 1)
-                self.lives[run, call.id] = life
-            else:  # its phases came first
-                life.call, life.message = call, len(self._starts) - 1
+            life = self._latest.get((run, call.id))
+            if life is None or life.message not in (-1, number):
+                life = self._new(call, run)
+            life.call, life.message = call, number  # its phases may have come first
             self._open.append(life)
         self.count += 1
 
+    def _answered(self, call_id: str, words: str, *, made_up: bool) -> None:
+        """Take note of a result; one that does not follow its call is to be said again there."""
+        here = [life for life in self._open if life.call.id == call_id]
+        late = self._latest.get((self.codec.run, call_id))
+        for life in here or ([late] if late is not None else []):
+            life.made_up = made_up and (life.made_up or not life.answered)
+            life.answered = True
+            if not life.made_up:
+                life.output = "" if here else words
+
+    def _new(self, call: Call, run: str) -> Life:
+        self._latest[run, call.id] = life = Life(call, run, -1)
+        self.lives.append(life)
+        return life
+
     def _phase(self, fact: Phase) -> None:
         key = self.codec.run, fact.call_id
-        life = self.lives.get(key)
+        life = self._latest.get(key)
         if life is None:
             given = fact.value if fact.name in ("requested", "started") else None
-            life = self.lives[key] = Life(Call(fact.call_id, fact.tool, given), key[0], -1)
+            life = self._new(Call(fact.call_id, fact.tool, given), key[0])
         if fact.name == "completed" or (fact.name == "failed" and "completed" not in life.phases):
             life.output = fact.value
         life.phases.add(fact.name)
@@ -151,12 +169,28 @@ class History:
     def _compacted(self, fact: Checkpoint, start: int) -> None:
         self.checkpoint = fact
         self._note(fact.read)
-        at = bisect_left(self._numbers, fact.keep_from)
+        at = self.first = self._window(fact)
         self.view = self._starts[at] if at < len(self._starts) else start
-        done = [
-            key
-            for key, life in self.lives.items()
-            if life.message < at and life.state in ("completed", "failed")
-        ]
-        for key in done:
-            del self.lives[key]
+
+        def matters(life: Life) -> bool:
+            return life.message >= at or life.state in ("pending", "uncertain")
+
+        self.lives = [life for life in self.lives if matters(life)]
+        self._latest = {key: life for key, life in self._latest.items() if matters(life)}
+
+    def _window(self, fact: Checkpoint) -> int:
+        """The number in the file of the first message that a checkpoint keeps.
+
+        Of a result that is the message with its call: the provider takes none without the other.
+        """
+        written, keep = len(self._starts), fact.keep_from
+        at = bisect_left(self._numbers, keep)
+        # A session that went on behind a cancelled call was counted as it stands in the file.
+        as_written = fact.count == written != self.count and keep < written
+        if as_written and self._kinds[keep] == _PROMPT:
+            at = keep
+        if missing := self.unanswered():
+            return min(at, missing[0].message)
+        while 0 < at < written and self._kinds[at] == _RESULT:
+            at -= 1
+        return at

@@ -28,6 +28,9 @@ from sesstool.store.reads import Read, as_cache, of_cache
 _PHASES = frozenset({"requested", "started", "completed", "failed"})
 # Where the members of a message are kept that the agent's own cannot tell.
 _GIVEN = "openai"
+# What metadata tells of a message anew where its calls change.
+_OURS = ("action_type", "tool_calls", "tool_name", "tool_call_id", "tool_args", _GIVEN)
+_ROLES = frozenset({"user", "assistant", "tool", "system"})
 
 
 class MyCodeAgentCodec(Chat):
@@ -41,7 +44,8 @@ class MyCodeAgentCodec(Chat):
         super().__init__(session_id)
         self._runs = self._step = 0
         self.run = "run-1"
-        self._tools: dict[str, str] = {}
+        # The tools and runs of the calls since the last prompt, by their ids.
+        self._calls: dict[str, tuple[str, str]] = {}
 
     @classmethod
     def path(cls, folder: Path, session_id: str) -> Path:
@@ -55,14 +59,19 @@ class MyCodeAgentCodec(Chat):
     def encode(self, fact: Fact) -> dict[str, Any] | None:
         """See `Codec.encode`."""
         kind, payload = self._payload(fact)
-        if isinstance(fact, Said):
-            self._count(text(payload["role"]), mapping(payload["metadata"]))
+        run, step = self.run, self._step
+        if payload.get("role") == "user":
+            run, step = f"run-{self._runs + 1}", 0
+        elif payload.get("role") == "assistant":
+            step += 1
+        elif call := self._calls.get(_call_id(payload)):
+            run = call[1]
         return {
             "event_id": f"evt-{uuid4().hex}",
             "timestamp": _now(),
             "session_id": self.session_id,
-            "run_id": self.run,
-            "step": self._step,
+            "run_id": run,
+            "step": step,
             "event_type": kind,
             "payload": payload,
             "schema_version": 1,
@@ -70,7 +79,10 @@ class MyCodeAgentCodec(Chat):
 
     def replaced(self, record: dict[str, Any], message: Message) -> dict[str, Any]:
         """See `Codec.replaced`."""
-        return record | {"payload": self._told(checked(message), recovered=False)}
+        payload = self._told(checked(message), recovered=False)
+        kept = mapping(mapping(record.get("payload")).get("metadata"))
+        kept = {key: value for key, value in kept.items() if key not in _OURS}
+        return record | {"payload": payload | {"metadata": kept | payload["metadata"]}}
 
     def _payload(self, fact: Fact) -> tuple[str, dict[str, Any]]:
         if isinstance(fact, Said):
@@ -78,7 +90,7 @@ class MyCodeAgentCodec(Chat):
         if isinstance(fact, Phase):
             tool = {"tool_name": fact.tool, "tool_call_id": fact.call_id, "status": fact.name}
             key = {"completed": "result", "failed": "error"}.get(fact.name, "args")
-            value = decoded(fact.value) if key == "args" else fact.value
+            value = decoded(fact.value) or {} if key == "args" else fact.value
             return "tool_lifecycle", tool | {key: value} | _cache(fact.read)
         if isinstance(fact, Transition):
             steps = {"from_state": fact.before, "to_state": fact.to}
@@ -115,7 +127,8 @@ class MyCodeAgentCodec(Chat):
             metadata = {"action_type": "final"}
         elif role == "tool":
             call_id = text(message.get("tool_call_id"))
-            metadata = {"tool_name": self._tools.get(call_id, ""), "tool_call_id": call_id}
+            name, _ = self._calls.get(call_id, ("", ""))
+            metadata = {"tool_name": name, "tool_call_id": call_id}
         if recovered:
             metadata |= {"recovered": True, "madeBy": "sesstool"}
         payload = {"role": role, "content": flat(message.get("content")), "metadata": metadata}
@@ -124,29 +137,15 @@ class MyCodeAgentCodec(Chat):
             metadata[_GIVEN] = more
         return payload
 
-    def _count(self, role: str, metadata: dict[str, Any]) -> None:
-        """Take note of a message: which run and step it begins, and the names of its tools."""
-        if role == "user":
-            self._runs += 1
-            self._step = 0
-            self.run = f"run-{self._runs}"
-            self._tools.clear()
-        elif role == "assistant":
-            self._step += 1
-        for call in map(mapping, blocks(metadata.get("tool_calls"))):
-            self._tools[text(call.get("id"))] = text(call.get("name"))
-
     def decode(self, value: dict[str, Any]) -> Fact | None:
         """See `Codec.decode`. Records of another session are none of this one's."""
         if value.get("session_id") != self.session_id:
             return None
         kind, payload = value.get("event_type"), mapping(value.get("payload"))
-        self._follow(text(value.get("run_id")), value.get("step"))
+        step, self.run = value.get("step"), text(value.get("run_id"))
+        self._step = step if type(step) is int else self._step
         if kind == "message":
-            metadata = mapping(payload.get("metadata"))
-            for call in map(mapping, blocks(metadata.get("tool_calls"))):
-                self._tools[text(call.get("id"))] = text(call.get("name"))
-            return Said(_message(payload), recovered=metadata.get("recovered") is True)
+            return self._said(payload)
         if kind == "tool_lifecycle" and payload.get("status") in _PHASES:
             name = payload["status"]
             shown = payload.get("args")
@@ -173,14 +172,19 @@ class MyCodeAgentCodec(Chat):
         metadata = mapping(payload.get("metadata"))
         return Checkpoint(summary, max(keep, 0), count, name, read, metadata)
 
-    def _follow(self, run: str, step: Any) -> None:
-        if run != self.run:
-            self._tools.clear()
-        self.run = run
-        number = run.removeprefix("run-")
+    def _said(self, payload: dict[str, Any]) -> Said | None:
+        message, metadata = _message(payload), mapping(payload.get("metadata"))
+        if text(message["role"]) not in _ROLES:
+            return None  # the agent passes over it
+        number = self.run.removeprefix("run-")
         if number.isascii() and number.isdigit() and len(number) < 9:
             self._runs = max(self._runs, int(number))
-        self._step = step if type(step) is int else self._step
+        if message["role"] == "user":
+            self._calls.clear()
+        calls = self.calls(message)
+        self._calls |= {call.id: (call.tool, self.run) for call in calls}
+        older = bool(calls) and not metadata.get("tool_calls")
+        return Said(message, recovered=metadata.get("recovered") is True, older=older)
 
     def answers(self, found: list[tuple[Call, Evidence]]) -> list[Message]:
         """See `Codec.answers`: with the codes that the agent itself uses."""
@@ -199,7 +203,7 @@ def _message(payload: dict[str, Any]) -> dict[str, Any]:
 def _made(payload: dict[str, Any]) -> dict[str, Any]:
     """The same by the members that the agent itself knows."""
     metadata = mapping(payload.get("metadata"))
-    role, content = text(payload.get("role")), payload.get("content")
+    role, content = text(payload.get("role", "assistant")), payload.get("content")
     calls = [_call(mapping(call)) for call in blocks(metadata.get("tool_calls"))]
     if role == "assistant" and not calls and metadata.get("action_type") == "tool_call":
         older = {"id": metadata.get("tool_call_id"), "name": metadata.get("tool_name")}
@@ -211,6 +215,12 @@ def _made(payload: dict[str, Any]) -> dict[str, Any]:
         return {"role": role, "tool_call_id": call_id, "content": content}
     # A summary is the agent's own, and a tool's words without a call are sent as a user's.
     return {"role": {"summary": "system", "tool": "user"}.get(role, role), "content": content}
+
+
+def _call_id(payload: dict[str, Any]) -> str:
+    """The call that a payload is about, "" for none."""
+    told = mapping(payload.get("metadata")) if payload.get("role") == "tool" else payload
+    return text(told.get("tool_call_id"))
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def read_back(source: FileSource, codec: Codec) -> tuple[History, Tail]:
     """
     history, torn, ended, last = History(codec), -1, True, 0
     for number, start, text, whole in lines(source):
-        value = _value(text)
+        value = parsed(text)
         if value is None and not text.strip():
             last = start + len(text) + whole
         elif value is None:
@@ -66,13 +66,13 @@ def read_back(source: FileSource, codec: Codec) -> tuple[History, Tail]:
 def messages(source: FileSource, codec: Codec, start: int) -> Iterator[Message]:
     """The messages of a session from a byte offset on."""
     for _, _, text, _ in lines(source, start):
-        value = _value(text)
+        value = parsed(text)
         fact = codec.decode(value) if value is not None else None
         if isinstance(fact, Said):
             yield fact.message
 
 
-def _value(text: bytes) -> dict[str, Any] | None:
+def parsed(text: bytes) -> dict[str, Any] | None:
     """The object that a line is, None where it is none."""
     try:
         value = loads(text.decode()) if rounded(text) else decode(text)

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, Self
+from weakref import WeakSet
 
 from sesstool.errors import InputError, LiveSessionError, UsageError, WriteError
 from sesstool.model.exact import loads
 from sesstool.records.append import Appender
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.lines import lines
-from sesstool.records.live import find_writer
+from sesstool.records.live import Writer, find_writer
 from sesstool.records.lock import WriterLock
 from sesstool.records.plan import FilePlan
 from sesstool.records.source import SEALED, fingerprint
-from sesstool.records.transact import apply_file
+from sesstool.records.transact import apply_file, settled
 from sesstool.records.undo import state_folder
-from sesstool.records.write import make_folder, real_path
+from sesstool.records.write import cannot_write, make_folder, real_path
 from sesstool.store.codec import Codec
 from sesstool.store.facts import Checkpoint, End, Fact, Message, Phase, Said
 from sesstool.store.history import History, Life
-from sesstool.store.reading import messages, opened, read_back
+from sesstool.store.reading import messages, opened, parsed, read_back
 from sesstool.store.state import ResumeState, Unanswered, resume_state, sent
 
 Durability = Literal["record", "turn", "interval", "never"]
@@ -37,6 +40,9 @@ later. "never": when the system pleases. A killed process loses nothing that was
 """
 
 _INTERVAL = 1.0
+# A process that was killed, or that is just starting another program, has its files open for a
+# moment more: so often, and so many seconds apart, one looks whether somebody else writes.
+_LOOKS, _PAUSE = 20, 0.01
 _HELD = "a session is written by one process"
 _OTHERS = "close what writes to it, or work on a fork: it leaves this session alone"
 
@@ -64,15 +70,22 @@ class StoredSession:
         self._ticker: _Ticker | None = None
         self._untold: WriteError | None = None
         self._listeners: list[Callable[[dict[str, Any], int, int], None]] = []
-        make_folder(self.path.parent)
+        self._behind = False
+        try:
+            make_folder(self.path.parent)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
         with ExitStack() as undo:
             self._lock = WriterLock(self.path)
             undo.callback(self._lock.release)
             self._history, self._ended = self._read()
             undo.pop_all()
+        _ours.add(self)
 
     def _read(self) -> tuple[History, bool]:
         """What is there, without a torn tail; and whether a newline ends it."""
+        # A kill may have broken off a cut, or what took the file away.
+        settled(state_folder(), self.path, ignore_live=True, recent_seconds=None)
         sealed = self.path.with_name(self.path.name + SEALED)
         if not self.path.exists():
             if sealed.exists():
@@ -81,7 +94,7 @@ class StoredSession:
                     hint=f"sesstool decrypt --write {sealed}, then open it again",
                 )
             return History(self._codec), True
-        if other := find_writer(self.path, recent_seconds=None):
+        if other := self._other():
             raise LiveSessionError(f"{self.path} is in use: {other.description}", hint=_OTHERS)
         with opened(self.path) as source:
             history, tail = read_back(source, self._codec)
@@ -90,6 +103,14 @@ class StoredSession:
             cut = EditSet([Edit(tail.torn, tail.size)])
         self._change(cut, "B104")
         return history, tail.ended
+
+    def _other(self) -> Writer | None:
+        """Who else writes to the file, though this process has the lock."""
+        for _ in range(_LOOKS):
+            if (found := find_writer(self.path, recent_seconds=None)) is None:
+                return None
+            time.sleep(_PAUSE)
+        return found
 
     def _change(self, edits: EditSet, code: str) -> None:
         """Edit the file itself; what is cut is kept in lost+found."""
@@ -122,6 +143,7 @@ class StoredSession:
 
     async def record_async(self, fact: Fact) -> bool:
         """As `record`, from a coroutine."""
+        self._usable()
         with self._guard:
             self._worker = self._worker or ThreadPoolExecutor(1, thread_name_prefix="sesstool")
         return await asyncio.get_running_loop().run_in_executor(self._worker, self.record, fact)
@@ -131,7 +153,9 @@ class StoredSession:
 
         Raises as `append`, and UsageError for a checkpoint in a format that cannot hold one.
         """
+        self._usable()
         with self._guard:
+            self._catch_up()
             value = self._codec.encode(fact)
             if value is None:
                 if isinstance(fact, Checkpoint):
@@ -150,19 +174,27 @@ class StoredSession:
 
     def _add(self, value: dict[str, Any]) -> None:
         line = self._codec.line(value)
-        appender = self._open()
-        at = appender.end
+        # As it will be read back: what was given may be changed later, or be no plain JSON.
+        kept = parsed(line)
+        if kept is None:
+            raise UsageError("a message is nested too deep", hint="keep such a value as text")
+        if self._appender is None:
+            self._codec.begin(self.path)
+            self._appender = Appender(self.path)
+        appender, at = self._appender, self._appender.end
+        self._behind = True
         # What an agent left without a newline is whole: it gets one in the same write.
         appender.add(line if self._ended else b"\n" + line)
         at, self._ended = at + (not self._ended), True
-        fact = self._codec.decode(value)
+        fact = self._codec.decode(kept)
         self._history.see(fact, at)
         if self._messages is not None and isinstance(fact, Said):
             self._messages.append(fact.message)
         elif isinstance(fact, Checkpoint):
             self._messages = None
+        self._behind = False
         for listener in self._listeners:
-            listener(value, at, appender.end)
+            listener(kept, at, appender.end)
 
     def _due(self, fact: Fact) -> bool:
         """Whether something may happen outside behind this record."""
@@ -171,7 +203,8 @@ class StoredSession:
         started = isinstance(fact, Phase) and fact.name == "started"
         return started or isinstance(fact, (Checkpoint, End))
 
-    def _open(self) -> Appender:
+    def _usable(self) -> None:
+        """Raise UsageError where this process may not use it, before anything is waited for."""
         if not self._lock.mine:
             raise UsageError(
                 f"{self.path} was opened by the parent of this process: {_HELD}",
@@ -179,26 +212,51 @@ class StoredSession:
             )
         if self._lock.released:
             raise UsageError(f"session {self.id} is closed", hint="open it again")
-        if self._appender is None:
-            self._codec.begin(self.path)
-            self._appender = Appender(self.path)
-        return self._appender
+
+    def _catch_up(self) -> None:
+        """Know what the file holds, or raise what left that open.
+
+        Where an append was interrupted or failed, only the file tells.
+        """
+        self._sound()
+        if self._behind:
+            self._read_anew()
+
+    def _sound(self) -> None:
+        if self._appender is not None and (failure := self._appender.failure):
+            self._untold = None
+            raise failure
+
+    def _read_anew(self) -> None:
+        if self._appender is not None:
+            self._appender.close()
+        self._appender = self._messages = None
+        self._codec = type(self._codec)(self.id)
+        self._history, self._ended = self._read()
+        self._behind = False
 
     def flush(self) -> None:
         """Have all that was appended on disk. Raises DurabilityError where that is in doubt."""
+        self._usable()
         with self._guard:
+            self._sound()
             if self._appender is not None:
                 self._appender.sync()
 
     def _tick(self) -> None:
-        try:
-            self.flush()
-        except WriteError as error:
-            self._untold = error  # the next call of the session raises it again
+        with self._guard:
+            if self._appender is None or self._appender.failure is not None:
+                return
+            try:
+                self._appender.sync()
+            except WriteError as error:
+                self._untold = error  # the next call of the session raises it again
 
     def messages(self) -> list[Message]:
         """What goes to the provider, as `ResumeState.messages`; a list of the caller's own."""
+        self._usable()
         with self._guard:
+            self._catch_up()
             return list(sent(self._history, self._said()))
 
     def _said(self) -> Sequence[Message]:
@@ -219,7 +277,9 @@ class StoredSession:
         is known of each, or are taken out of it with "drop": then what a message holds beside them
         stays, and what is cut is kept in lost+found. Raises as `append`.
         """
+        self._usable()
         with self._guard:
+            self._catch_up()
             state = resume_state(
                 self._history, self._said(), unanswered=unanswered, harmless=harmless
             )
@@ -227,16 +287,28 @@ class StoredSession:
             if missing and unanswered == "drop":
                 self._drop(missing)
             elif missing:
-                found = [(life.call, life.evidence) for life in missing]
-                for message in self._codec.answers(found):
-                    self.record(Said(message, recovered=True))
-                self.flush()
+                self._answer(missing)
         return state
+
+    def _answer(self, missing: Sequence[Life]) -> None:
+        """Put in results for calls of the last message with calls: behind those that it has."""
+        found = [(life.call, life.evidence) for life in missing]
+        said = [Said(message, recovered=True) for message in self._codec.answers(found)]
+        number = missing[0].message + 1
+        behind = self._said()[number - self._history.first :]
+        if all(map(self._codec.only_results, behind)):
+            for fact in said:
+                self.record(fact)
+            self.flush()
+        else:
+            at = self._history.start(number)
+            records = map(self._codec.encode, said)
+            text = b"".join(self._codec.line(value) for value in records if value is not None)
+            self._rewrite(Edit(at, at, text))
 
     def _drop(self, missing: Sequence[Life]) -> None:
         """Take calls out of the message that holds them all, and read the session anew."""
         start = self._history.start(missing[0].message)
-        self.flush()
         with opened(self.path) as source:
             _, _, text, ended = next(lines(source, start))
         value = loads(text.decode())
@@ -244,38 +316,44 @@ class StoredSession:
         assert isinstance(fact, Said)
         rest = self._codec.without(fact.message, {life.call.id for life in missing})
         line = self._codec.line(self._codec.replaced(value, rest)) if rest is not None else b""
+        self._rewrite(Edit(start, start + len(text) + ended, line))
+
+    def _rewrite(self, edit: Edit) -> None:
+        """Change the file itself, and read it anew."""
+        self.flush()
+        self._behind = True
         if self._appender is not None:
             self._appender.close()
-        self._appender = self._messages = None
-        self._change(EditSet([Edit(start, start + len(text) + ended, line)]), "T401")
-        self._history, self._ended = self._read()
+        self._appender = None
+        self._change(EditSet([edit]), "T401")
+        self._read_anew()
 
     def close(self) -> None:
         """Have all on disk, by any policy but "never", and let others write.
 
-        Raises DurabilityError where it may not be there; it is closed nevertheless.
+        Raises DurabilityError where it may not be there; it is closed nevertheless. In a child
+        that was forked off it does nothing: there it is closed already.
         """
+        if not self._lock.mine:
+            return
         if self._worker is not None:
             self._worker.shutdown()
         if self._ticker is not None:
             self._ticker.stop()
-        with self._guard:
+        with self._guard, ExitStack() as last:
             if self._lock.released:
                 return
-            try:
-                if self._appender is not None and self._lock.mine:
-                    self._finish(self._appender)
-            finally:
-                if self._appender is not None:
-                    self._appender.close()
-                self._lock.release()
+            last.callback(self._lock.release)
+            if self._appender is not None:
+                last.callback(self._appender.close)
+                self._finish(self._appender)
 
     def _finish(self, appender: Appender) -> None:
         if appender.failure is None:
             if self._durability != "never":
                 appender.sync()
             self._codec.finish(self.path)
-        elif appender.failure is self._untold:
+        elif self._untold is not None:
             raise appender.failure
 
     def __enter__(self) -> Self:
@@ -308,3 +386,22 @@ class _Ticker:
         while self._due.wait() and not self._stop.wait(_INTERVAL):
             self._due.clear()
             self._act()
+
+
+_ours: WeakSet[StoredSession] = WeakSet()
+
+
+def _let_go() -> None:
+    """Close what a forked child has open of its parent's sessions, and must not write to.
+
+    Else the child would hold them as long as it lives.
+    """
+    for session in list(_ours):
+        if session._appender is not None:  # noqa: SLF001
+            session._appender.close()  # noqa: SLF001
+        session._lock.release()  # noqa: SLF001
+    _ours.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)

@@ -5,7 +5,7 @@ It depends on the records alone: the same file gives the same state.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -82,7 +82,7 @@ def resume_state(
     codec = history.codec
     messages = list(sent(history, said, unanswered=unanswered))
     ours = codec.format.harmless | frozenset(harmless)
-    calls = tuple(_told(life, codec, ours) for life in history.lives.values())
+    calls = tuple(_told(life, codec, ours) for life in history.lives)
     return ResumeState(
         codec.session_id,
         messages,
@@ -101,47 +101,58 @@ def sent(
 
     Only calls of the last message are dropped; of earlier ones the model has seen what followed.
     """
-    codec, final = history.codec, {life.call.id for life in history.unanswered()}
+    codec = history.codec
     if history.checkpoint is not None:
         yield {"role": "system", "content": history.checkpoint.summary}
-    lives: dict[str, list[Life]] = {}
-    for life in history.lives.values():
-        lives.setdefault(life.call.id, []).append(life)
-    held: list[Message] = []  # a message with calls, and the results behind it
-    for message in said:
-        if held and not codec.results(message):
-            yield from _paired(codec, held, lives)
-            held = []
-        if held or codec.calls(message):
-            held.append(message)
+    lives = {(life.message, life.call.id): life for life in history.lives}
+    caller: Message | None = None
+    number, results = 0, list[Message]()
+    for at, message in enumerate(said, history.first):
+        if codec.results(message):
+            results.append(message)
+            continue
+        yield from _paired(codec, caller, results, _of(lives, number))
+        caller, number, results = None, at, []
+        if codec.calls(message):
+            caller = message
         else:
             yield message
-    if held and unanswered == "drop" and final:
-        kept = codec.without(held[0], final)
-        held = [*([kept] if kept else []), *held[1:]]
-    yield from _paired(codec, held, lives)
+    if unanswered == "drop" and caller is not None:
+        caller = codec.without(caller, {life.call.id for life in history.unanswered()})
+    yield from _paired(codec, caller, results, _of(lives, number))
 
 
 def _paired(
-    codec: Codec, held: list[Message], lives: Mapping[str, list[Life]]
+    codec: Codec,
+    caller: Message | None,
+    results: Sequence[Message],
+    evidence: Callable[[Call], Evidence],
 ) -> Iterator[Message]:
-    """A message with calls, the results behind it, and an answer for each call without one."""
-    if not held:
-        return
-    answered = {name for message in held[1:] for name, _ in codec.results(message)}
-    missing = [call for call in codec.calls(held[0]) if call.id not in answered]
-    answers = codec.answers([(call, _evidence(call, lives)) for call in missing])
-    # Where all results stand in one message, words may follow them there, but not precede them.
-    at = 1 if codec.format.pairing == "next" else len(held)
-    yield from (*held[:at], *answers, *held[at:])
+    """A message with calls, the results behind it, and an answer for each call without one.
+
+    A result that answers none of them is left out: the provider refuses it.
+    """
+    calls = codec.calls(caller) if caller is not None else []
+    missing = {call.id: call for call in calls}
+    kept = []
+    for message in results:
+        names = {name for name, _ in codec.results(message)}
+        extra = names - missing.keys()
+        rest = codec.without(message, extra) if extra else message
+        kept += [rest] if rest is not None else []
+        missing = {name: call for name, call in missing.items() if name not in names}
+    answers = codec.answers([(call, evidence(call)) for call in missing.values()])
+    first, last = (kept, answers) if all(map(codec.only_results, kept)) else (answers, kept)
+    yield from (*([caller] if caller is not None else []), *first, *last)
 
 
-def _evidence(call: Call, lives: Mapping[str, list[Life]]) -> Evidence:
-    """What is known of a call: of those of its id, the one that it is."""
-    for life in lives.get(call.id, ()):
-        if life.call == call:
-            return life.evidence
-    return Evidence("uncertain", code="RECOVERY_STATE_UNKNOWN")
+def _of(lives: Mapping[tuple[int, str], Life], message: int) -> Callable[[Call], Evidence]:
+    """What is known of the calls of a message."""
+
+    def evidence(call: Call) -> Evidence:
+        return lives[message, call.id].evidence
+
+    return evidence
 
 
 def _told(life: Life, codec: Codec, harmless: Collection[str]) -> CallState:
