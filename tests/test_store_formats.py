@@ -248,7 +248,7 @@ def test_messages_are_those_of_the_file_whatever_was_given(store):
         assert session.messages() == [
             {"role": "user", "content": "\U0001f600", "parts": [[1, 2]], "3": 4}
         ]
-    assert store.resume(NAME).messages == session.messages()
+        assert store.resume(NAME).messages == session.messages()
 
 
 def test_what_is_nested_too_deep_is_refused(store):
@@ -491,7 +491,7 @@ def test_a_checkpoint_stands_for_what_it_does_not_keep(store, keep_from):
         session.record(Checkpoint("sum", keep_from, 4))
         session.append(ASK)
         assert session.messages() == [SUMMARY, *talk(1, 2)[keep_from:], ASK]
-    assert store.resume(NAME).messages == session.messages()
+        assert store.resume(NAME).messages == session.messages()
     assert store.resume(NAME).checkpoint.keep_from == keep_from
 
 

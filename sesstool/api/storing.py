@@ -22,6 +22,7 @@ from sesstool.store.session import Durability, StoredSession
 from sesstool.store.state import ResumeState, Unanswered, resume_state
 
 if TYPE_CHECKING:
+    from sesstool.api.forking import Fork
     from sesstool.retention.entries import Entry
     from sesstool.store.world import Change
 
@@ -106,6 +107,17 @@ class SessionStore:
             history, _ = read_back(source, self._codec(session_id))
             said = messages(source, history.codec, history.view)
             return resume_state(history, said, unanswered=unanswered, harmless=harmless)
+
+    def fork(self, session_id: str, new_id: str, at: str = "") -> Fork:
+        """A new session that starts as a copy, which tells what both sides inherit.
+
+        It ends with the record `at`, a line or the id of a record or message, or with the last one.
+        The original is only read, and may be open. Raises as `api.forking.fork`.
+        """
+        from sesstool.api import forking  # noqa: PLC0415 - who only appends needs none of it
+
+        path, target, name = self._existing(session_id), self.path(new_id), self._codec.format.name
+        return forking.fork(path, at=at, new_id=new_id, target=target, format_name=name)
 
     def snapshot(self, session_id: str) -> Path:
         """Record the world beside a session, in the place of an earlier snapshot; where it is.
