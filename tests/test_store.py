@@ -309,3 +309,33 @@ def test_a_snapshot_tells_later_what_has_changed(folder, tmp_path, monkeypatch):
     store.snapshot("harbour")
     assert store.changes("harbour") == ()
     assert [one.id for one in store.list()] == ["harbour"]
+
+
+def test_the_commands_know_who_writes_a_session(folder):
+    """Also one of which nothing is written yet, or that the system cannot tell by."""
+    code = (
+        "import sys\nfrom sesstool import SessionStore\n"
+        f"with SessionStore({str(folder)!r}).open('harbour'):\n"
+        "    print('open', flush=True)\n    sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "open\n"
+        path = SessionStore(folder).path("harbour")
+        path.write_bytes(b"{}\n")
+        assert api.in_use(path).startswith(f"process {process.pid} ")
+        process.stdin.close()
+    assert api.in_use(path) == ""
+
+
+def test_a_lock_that_is_a_link_is_not_followed(folder):
+    """It would empty another file."""
+    folder.mkdir()
+    other = folder / "other"
+    other.write_text("kept")
+    store = SessionStore(folder)
+    lock_path(store.path("harbour")).symlink_to(other)
+    with pytest.raises(WriteError):
+        store.open("harbour")
+    assert other.read_text() == "kept"

@@ -27,6 +27,7 @@ from sesstool.records import undo as journal
 from sesstool.records.edits import EditSet
 from sesstool.records.folder import each_below
 from sesstool.records.live import find_writer
+from sesstool.records.lock import holder
 from sesstool.records.opening import is_sealed, open_source, packed
 from sesstool.records.plan import FilePlan, Plan
 from sesstool.records.source import (
@@ -410,7 +411,7 @@ def writer(path: Path) -> str | None:
 def in_use(path: Path) -> str:
     """Who is writing to a session, in a few words, "" for nobody. Raises InputError."""
     found = find_writer(path, recent_seconds=recent(path))
-    return found.description if found else writer(path) or ""
+    return found.description if found else holder(path) or writer(path) or ""
 
 
 def _refuse_live(path: Path) -> None:

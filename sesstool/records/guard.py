@@ -15,6 +15,7 @@ from pathlib import Path
 
 from sesstool.errors import LiveSessionError, WriteError
 from sesstool.records.live import find_writer
+from sesstool.records.lock import holder
 from sesstool.records.write import make_folder
 
 WriterCheck = Callable[[Path], str | None]
@@ -72,7 +73,7 @@ def uninterrupted() -> Iterator[None]:
 def refuse_live(path: Path, recent_seconds: float | None, writer: WriterCheck | None) -> None:
     """Raise LiveSessionError where somebody writes to a file, or did so very lately."""
     found = find_writer(path, recent_seconds=recent_seconds)
-    description = found.description if found else writer and writer(path)
+    description = found.description if found else holder(path) or (writer and writer(path))
     if description:
         raise LiveSessionError(
             f"{path} is in use: {description}",

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from sesstool.errors import LiveSessionError
-from sesstool.records.live import process_alive, start_time
+from sesstool.records.live import lock_is_held, process_alive, start_time
+from sesstool.records.source import open_file
 from sesstool.records.write import cannot_write
 
 _NEXT = "let it end, or work on a fork: it leaves this session alone"
@@ -65,7 +66,7 @@ class WriterLock:
 
     def _taken(self) -> int:
         while True:
-            descriptor = os.open(self.place, os.O_RDWR | os.O_CREAT | _CLOEXEC, 0o600)
+            descriptor = os.open(self.place, _FLAGS, 0o600)
             try:
                 _lock(descriptor)
                 # Whoever had it before may have taken the file away since it was opened.
@@ -109,7 +110,22 @@ def lock_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.lock")
 
 
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+def holder(path: Path) -> str:
+    """Which other process has the lock of a file, in a few words, "" for none.
+
+    It is never taken to find out.
+    """
+    place = lock_path(path)
+    if not lock_is_held(place):
+        return ""
+    told = _text(place)
+    return "" if told is not None and told.get("pid") == os.getpid() else _who(place)
+
+
+# A link would lead to another file, which is emptied.
+_FLAGS = os.O_RDWR | os.O_CREAT
+for _name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"):
+    _FLAGS |= getattr(os, _name, 0)
 
 
 def _me() -> dict[str, Any]:
@@ -125,12 +141,19 @@ def _me() -> dict[str, Any]:
 def _who(place: Path) -> str:
     """Who holds a lock, in a few words: its text may be a moment behind."""
     for _ in range(_LOOKS):
-        with suppress(OSError, ValueError, RecursionError):
-            held = json.loads(place.read_bytes()[:_SIZE])
-            if type(held) is dict and _runs(held):
-                return _told(held)
+        held = _text(place)
+        if held is not None and _runs(held):
+            return _told(held)
         time.sleep(_PAUSE)
     return _NOBODY
+
+
+def _text(place: Path) -> dict[str, Any] | None:
+    """What a lock file says, None for nothing."""
+    with suppress(OSError, ValueError, RecursionError), open_file(place) as file:
+        held = json.loads(file.read(_SIZE))
+        return held if type(held) is dict else None
+    return None
 
 
 def _runs(held: dict[str, Any]) -> bool:

@@ -69,7 +69,6 @@ class StoredSession:
         self._appender: Appender | None = None
         self._ticker: _Ticker | None = None
         self._untold: WriteError | None = None
-        self._listeners: list[Callable[[dict[str, Any], int, int], None]] = []
         self._behind = False
         try:
             make_folder(self.path.parent)
@@ -193,8 +192,6 @@ class StoredSession:
         elif isinstance(fact, Checkpoint):
             self._messages = None
         self._behind = False
-        for listener in self._listeners:
-            listener(kept, at, appender.end)
 
     def _due(self, fact: Fact) -> bool:
         """Whether something may happen outside behind this record."""
