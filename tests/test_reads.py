@@ -82,6 +82,7 @@ def test_a_time_in_milliseconds_is_compared_as_one(lamp):
     read = Read(str(lamp), TIME // 1_000_000 * 1_000_000, len(WORDS))
     assert state(read) == "same"
     assert state(read._replace(mtime=read.mtime + 1_000_000)) == "changed"
+    assert state(read._replace(mtime=TIME + 1)) == "changed"
 
 
 def test_a_file_that_is_gone_is_missing(lamp):

@@ -135,10 +135,22 @@ def test_what_git_cannot_tell_is_said(folder, monkeypatch):
     assert not (folder / "ran").exists()
 
 
+def without(monkeypatch, name):
+    """Leave one variable out of the environment of git."""
+    made = asked._environment
+
+    def less(settings):
+        own = made(settings)
+        del own[name]
+        return own
+
+    monkeypatch.setattr(asked, "_environment", less)
+
+
 @needs_git
-def test_a_hostile_repository_runs_nothing_and_is_not_written(folder):
+def test_a_hostile_repository_runs_nothing_and_is_not_written(folder, monkeypatch):
     """Its monitor, hooks and filters are not started, and its index keeps its bytes."""
-    committed(folder, **{"a": "1", ".gitattributes": "* filter=bad=.x\n"})
+    committed(folder, **{"a": "1", "c": "1", ".gitattributes": "* filter=bad=.x\n"})
     trap = folder.parent / "trap"
     trap.write_text(f"#!/bin/sh\necho ran >> {folder.parent}/ran\ncat\n")
     trap.chmod(0o755)
@@ -154,18 +166,23 @@ def test_a_hostile_repository_runs_nothing_and_is_not_written(folder):
         (folder / ".git/hooks" / name).chmod(0o755)
     (folder / "a").write_text("2")  # as long as it was: git must look into it
     os.utime(folder / "a", (1, 1))
+    os.utime(folder / "c", (1, 1))  # the same as it was, which git would note in its index
     index = (folder / ".git/index").read_bytes()
     assert repository(str(folder)).dirty == (("a", ".M"),)
     assert not (folder.parent / "ran").exists()
     assert (folder / ".git/index").read_bytes() == index
+    without(monkeypatch, "GIT_OPTIONAL_LOCKS")  # as an older git has it
+    repository(str(folder))
+    assert not (folder.parent / "ran").exists()
     # The trap would go off.
     subprocess.run(["git", "status"], cwd=folder, check=False, capture_output=True)
     assert (folder.parent / "ran").exists()
 
 
 @needs_git
-def test_a_repository_that_lacks_objects_fetches_none(folder):
-    """That of a partial clone would start what its remote names."""
+def test_a_repository_that_lacks_objects_fetches_none(folder, monkeypatch):
+    """That of a partial clone would start what its remote names; so it would with an older git."""
+    without(monkeypatch, "GIT_NO_LAZY_FETCH")
     committed(folder, a="1")
     marker = folder.parent / "ran"
     git(folder, "config", "extensions.partialClone", "origin")
@@ -231,8 +248,8 @@ def test_of_many_dirty_files_the_first_are_told(folder, monkeypatch):
     assert compare(made, world_of(git=second)) == (Change("clean", "a", "??", ""),)
     monkeypatch.setattr(asked, "_BYTES", 45)
     cut = repository(str(folder))
-    assert cut.more
-    assert set(cut.dirty) <= set(second.dirty)
+    assert (cut.dirty, cut.more) == ((), True)
+    assert compare(world_of(git=second), world_of(git=cut)) == ()
 
 
 @needs_git

@@ -73,7 +73,7 @@ def repository(folder: str, apart: Collection[str] = ()) -> Git:
     # In a folder of the PATH that is not told from the root on, another git may lie.
     if program is None or not Path(program).is_absolute():
         return Git(trouble="git is not installed")
-    command = (program, "--no-pager", "--no-optional-locks", "-C", str(here))
+    command = (program, "--no-pager", "-C", str(here))
     code, names, _ = _said((*command, *_FILTERS), _environment(_SETTINGS))
     if code is None:
         return Git(trouble=f"git took more than {SECONDS:g} s")

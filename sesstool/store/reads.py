@@ -156,7 +156,7 @@ def _sha256(path: str, size: int) -> str:
     """The SHA-256 of the first bytes of a file, which may grow meanwhile."""
     digest = hashlib.sha256()
     with open_file(Path(path)) as handle:
-        while size and (chunk := handle.read(min(size, CHUNK))):
+        while chunk := handle.read(min(size, CHUNK)):
             digest.update(chunk)
             size -= len(chunk)
     return digest.hexdigest()
