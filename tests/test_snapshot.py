@@ -149,7 +149,7 @@ def test_the_files_of_subagents_are_those_of_the_session(quest, work):
     """Their to-dos are their own; what cannot be read of them is counted."""
     path = work / SESSION / "subagents/agent-1.jsonl"
     path.parent.mkdir(parents=True)
-    todo = use("t", "TodoWrite", todos=[{"status": "pending"}])
+    todo = use("t", "TodoWrite", todos=[{"content": "trim", "status": "pending"}])
     calls = answer(2, 1, use("a", "Write", file_path=f"{work}/bell"), todo, cwd="/srv/aside")
     path.write_bytes(jsonl(prompt(1, None), calls) + b"torn\n")
     taken = worlds.take(quest)

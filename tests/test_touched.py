@@ -61,17 +61,23 @@ def test_the_newest_files_are_kept(monkeypatch):
     assert (seen.files, seen.more) == ([], False)
 
 
+def item(status=""):
+    return {"content": "trim the wick", "status": status}
+
+
 @pytest.mark.parametrize(
     ("calls", "count"),
     [
-        ([("TodoWrite", {"todos": [{"status": "pending"}, {"status": "completed"}]})], 1),
+        ([("TodoWrite", {"todos": [item("pending"), item("completed")]})], 1),
         ([("update_plan", '{"plan": [{"step": "a", "status": "in_progress"}, {"step": "b"}]}')], 2),
-        ([("write_todos", {"todos": [{"status": "cancelled"}, {"status": "Done"}]})], 0),
-        ([("TodoWrite", {"todos": '[{"status": "pending"}]'})], 1),
-        ([("TodoWrite", {"todos": [{}, {}]}), ("TodoWrite", {"todos": [{}]})], 1),
-        ([("TodoWrite", {"todos": [{}, {}]}), ("TodoWrite", {"todos": []})], 0),
+        ([("write_todos", {"todos": [item("cancelled"), item("Done")]})], 0),
+        ([("TodoWrite", {"todos": '[{"content": "a", "status": "pending"}]'})], 1),
+        ([("TodoWrite", {"todos": 2 * [item()]}), ("TodoWrite", {"todos": [item()]})], 1),
+        ([("TodoWrite", {"todos": [item()]}), ("TodoWrite", {"todos": []})], 0),
         ([("TodoWrite", {"todos": "x"})], 0),
-        ([("TodoWrite", {"todos": [None, 1, "x", {"status": 1}]})], 4),
+        ([("TodoWrite", {"todos": [None, 1, "x", item(1)]})], 1),
+        ([("TodoWrite", {"todos": [item()]}), ("TaskCreate", {}), ("TaskCreate", {})], 2),
+        ([("TaskCreate", {}), ("TaskCreate", {}), ("TodoWrite", {"todos": [item()]})], 1),
         ([("TaskCreate", {}), ("TaskCreate", {})], 2),
         ([("TaskCreate", {}), ("TaskUpdate", {"taskId": "1", "status": "completed"})], 0),
         (
@@ -80,7 +86,8 @@ def test_the_newest_files_are_kept(monkeypatch):
             + [("TaskUpdate", {"taskId": "1", "status": "in_progress"})],
             1,
         ),
-        ([("TaskUpdate", {"taskId": "1", "status": "deleted"})], 0),
+        ([("TaskCreate", {}), ("TaskUpdate", {"taskId": [1], "status": ["completed"]})], 1),
+        ([("TaskUpdate", {"taskId": 1, "status": "deleted"})], 0),
     ],
 )
 def test_open_todos_are_counted(calls, count):

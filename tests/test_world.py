@@ -328,12 +328,12 @@ def test_variables_and_todos(folder, monkeypatch):
     """A variable that is gone is told, a new one is not; of to-dos how many are open."""
     monkeypatch.setenv("LAMP_OIL", "1")
     monkeypatch.setenv("A", "1")
-    path = session(folder, use("a", "TodoWrite", todos=[{"status": "pending"}]))
+    path = session(folder, use("a", "TodoWrite", todos=[{"content": "trim", "status": "pending"}]))
     worlds.snapshot(path)
     monkeypatch.delenv("LAMP_OIL")
     monkeypatch.delenv("A")
     monkeypatch.setenv("NEW", "1")
-    session(folder, use("a", "TodoWrite", todos=[{"status": "completed"}]))
+    session(folder, use("a", "TodoWrite", todos=[{"content": "trim", "status": "completed"}]))
     assert since(path) == [
         Change("variable", "A"),
         Change("variable", "LAMP_OIL"),

@@ -30,6 +30,7 @@ _HEAD, _FRONT = 4096, 400
 # A result larger than this is not decoded as JSON.
 _DECODED = 1 << 20
 _ASKING = frozenset(re.sub(r"[._-]", "", name.lower()) for name in ASKING) | {"exitplanmode"}
+TASKS = ("taskcreate", "taskupdate")
 _PLANS = frozenset({"updateplan", "setplan", "managetodolist", "updatetodolist"})
 # Members of a call's arguments that tell what it is about, the best first.
 _ABOUT = (
@@ -151,11 +152,9 @@ def called(event: ToolCall, form: Format) -> Called:
     fields = mapping(given)
     if name in form.waits or plain in _ASKING:
         return Called(tool, _question(fields), "ask")
-    if plain in _PLANS or (plain.startswith(("todo", "writetodo")) and "read" not in plain):
-        listed = list(_todos(fields))
-        if listed:
-            return Called(tool, "", "todo", _open_todos(listed))
-    if plain in ("taskcreate", "taskupdate"):
+    if listed := todos(name, given):
+        return Called(tool, "", "todo", _open_todos(listed))
+    if plain in TASKS:
         number = text(fields.get("taskId")) or str(fields.get("taskId", ""))
         words = text(fields.get("subject")) or text(fields.get("description"))
         more = (one_line(number, 20), one_line(text(fields.get("status")), 20), one_line(words))
@@ -209,6 +208,14 @@ def _question(fields: dict[str, Any]) -> str:
     if plan:
         return one_line("the plan: " + plan.lstrip("# \n").partition("\n")[0])
     return _target([], fields)
+
+
+def todos(name: str, given: Any) -> list[tuple[str, str]] | None:
+    """The states and words of the to-dos that a call notes, None where it is no such call."""
+    plain = re.sub(r"[._-]", "", name.lower())
+    if plain in _PLANS or (plain.startswith(("todo", "writetodo")) and "read" not in plain):
+        return list(_todos(mapping(given)))
+    return None
 
 
 def _todos(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:

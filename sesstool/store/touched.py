@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sesstool.formats.base import Format, blocks, mapping, text
+from sesstool.formats.base import Format, mapping, text
 from sesstool.formats.events import Meaning, ToolCall
 from sesstool.model.effects import decoded, effects, files_read, folder_of
 from sesstool.model.paths import located
+from sesstool.store.remarks import TASKS, is_ended, todos
 
 MOST = 1000
 """How many files are kept, those that were touched last."""
 _NAME = 64  # characters of a task's id that are kept
 _LONGEST = 4096  # bytes of a path: no system opens a longer one
-_LISTS = {"todowrite": "todos", "writetodos": "todos", "updateplan": "plan"}
-_CLOSED = frozenset({"cancelled", "completed", "deleted", "done"})
 
 
 class Touched:
@@ -65,7 +64,7 @@ class Touched:
             del self._files[next(iter(self._files))]
             self.more = True
         if line:
-            self._list(name.lower().replace("_", ""), mapping(given), line)
+            self._list(name, given, line)
 
     def _paths(self, name: str, given: Any) -> Iterator[str]:
         """Where the files of a call are."""
@@ -77,17 +76,22 @@ class Touched:
             folder = folder_of(given, self._folder)
             yield from (located(path, folder) for path in spelled)
 
-    def _list(self, tool: str, given: dict[str, Any], line: int) -> None:
-        """Count what is open where a call writes a list, or changes one task of it."""
-        if tool in _LISTS:
-            items = map(mapping, blocks(decoded(given.get(_LISTS[tool]))))
-            self._open = sum(text(item.get("status")).lower() not in _CLOSED for item in items)
-        elif tool == "taskcreate":
+    def _list(self, name: str, given: Any, line: int) -> None:
+        """Count what is open, by the newest list, or by single tasks where these are newer."""
+        listed = todos(name, given)
+        tool = name.lower().replace("_", "")
+        if listed is not None:
+            self._open = sum(not is_ended(state) for state, _ in listed)
+            self._made, self._tasks = 0, {}
+        elif tool == TASKS[0]:
             self._made += 1
-        elif tool == "taskupdate":
-            task = text(given.get("taskId"))[:_NAME]
+            self._open = 0
+        elif tool == TASKS[1]:
+            fields = mapping(given)
+            told = fields.get("taskId")
+            task = str(told)[:_NAME] if type(told) in (int, str) else ""
             if task in self._tasks or len(self._tasks) < MOST:
-                self._tasks[task] = text(given.get("status")).lower() in _CLOSED
+                self._tasks[task] = is_ended(text(fields.get("status")))
         else:
             return
         self.line = line
