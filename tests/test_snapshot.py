@@ -13,6 +13,7 @@ from sesstool.cli import main
 from sesstool.diff.sides import parent_of
 from sesstool.encryption import keys
 from sesstool.formats.base import Origin
+from sesstool.formats.registry import FORMATS
 from sesstool.library.discover import discover
 from sesstool.model.session import open_session
 from sesstool.records.opening import open_source
@@ -372,6 +373,21 @@ def test_a_snapshot_is_not_taken_for_a_session(rollout, quest, run):
     code, _, err = run("validate", f"{quest}.world.json")
     assert code == 3
     assert f"hint: give {quest.name} beside it" in err
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_a_snapshot_is_a_part_of_a_session_of_every_format(tmp_path, form):
+    """Also an encrypted one, and that of a session that is packed; links to one are links."""
+    path = tmp_path / "s.jsonl"
+    plain, sealed = tmp_path / "s.jsonl.world.json", tmp_path / "s.jsonl.world.json.age"
+    assert list(form.parts(path)) == []
+    plain.touch()
+    sealed.touch()
+    for name in ("s.jsonl", "s.jsonl.gz", "s.jsonl.zst.age"):
+        assert list(form.parts(tmp_path / name)) == [plain, sealed]
+    sealed.unlink()
+    sealed.symlink_to(plain)
+    assert (list(form.parts(path)), list(form.links(path))) == ([plain], [sealed])
 
 
 @pytest.mark.parametrize("which", ["rollout", "quest"])
