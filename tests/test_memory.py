@@ -345,6 +345,17 @@ def test_a_compaction_takes_nothing_away():
     assert (found["compactions"], found["taken_back"]) == (1, 0)
 
 
+def test_a_summary_opens_no_turn():
+    """Old versions write it as a prompt that hangs from nothing."""
+    found = memory_of(
+        *wrote(1, None, "a"),
+        prompt(4, None, "Summary of all", isCompactSummary=True),
+        prompt(5, 4, "go on"),
+    ).as_dict()
+    assert [one["target"] for one in found["done"]] == ["a"]
+    assert found["goal"]["text"] == "go on"
+
+
 def wrote(n, parent, path):
     """A prompt, a call that writes a file, and its result; three records from `n` on."""
     return [

@@ -26,7 +26,7 @@ from sesstool.library.discover import Item
 from sesstool.model.moments import moment
 from sesstool.model.passages import named
 from sesstool.model.units import flat
-from sesstool.records.heal import Kind
+from sesstool.records.heal import MILD, Kind
 from sesstool.records.opening import is_sealed, open_source
 from sesstool.records.packed import beginning, codec_of
 from sesstool.records.recover import Record, records
@@ -55,8 +55,7 @@ _MAGIC = 1 << 12
 _TITLE, _READ = 200, 2000
 # Lines are counted in so many parts of a file, each of so many bytes.
 _SAMPLES, _PART = 64, 1 << 14
-# What damages no record: it is reported, and no reader stops at it.
-_MILD = frozenset({Kind.BOM, Kind.BLANK, Kind.CRLF, Kind.NO_NEWLINE, Kind.TOO_DEEP})
+_MILD = MILD | {Kind.TOO_DEEP}
 _TAG = re.compile(r"</?[a-z][\w-]*>")
 
 

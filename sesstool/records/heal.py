@@ -61,6 +61,10 @@ class Kind(StrEnum):
     TOO_DEEP = "too-deep"
 
 
+MILD = frozenset({Kind.BOM, Kind.BLANK, Kind.CRLF, Kind.NO_NEWLINE})
+"""What damages no record: it is reported, and no reader stops at it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Defect:
     """One fault in the bytes [start, end) of a source, and the edits that mend it.

@@ -20,7 +20,7 @@ from sesstool.records.jsonspan import Scanner, Status
 from sesstool.records.lines import Fields, Line, lines
 from sesstool.records.source import Source
 
-__all__ = ["Record", "records", "utf16"]
+__all__ = ["HEAD_LINES", "Record", "records", "utf16"]
 
 _BOM = b"\xef\xbb\xbf"
 _WIDE_MARKS = (
@@ -39,8 +39,8 @@ _RECORD_START = re.compile(rb'\{[ \t]*"')
 _GOES_ON = re.compile(rb"[ \t]*[,}\]]")
 # A value with more keys of the file's records than this is taken for one of them.
 _SIBLING_KEYS = 2
-# How many lines of the head tell what the records of a file look like.
-_HEAD_LINES = 32
+HEAD_LINES = 32
+"""How many lines of the head tell what the records of a file look like."""
 # A record broken by newlines is joined up to this size, in bytes.
 _JOIN_LIMIT = 64 << 20
 # Scans that come to nothing may read so many times the source in all, and so many bytes more:
@@ -49,13 +49,16 @@ _PATIENCE = 16
 _PATIENCE_AT_LEAST = 1 << 20
 
 
-def records(source: Source) -> Iterator[Record]:
-    """The records and fragments of a source in file order."""
+def records(source: Source, start: int = 0, number: int = 1) -> Iterator[Record]:
+    """The records and fragments of a source in file order.
+
+    They begin with the line at the offset `start`, which has the number `number`.
+    """
     encoding = utf16(source.read(0, 256))
     if encoding:
         yield Record(1, 0, source.size, b"", None, [Defect(Kind.UTF16, 0, source.size)])
         return
-    yield from _Reader(source).run()
+    yield from _Reader(source, start, number).run()
 
 
 def utf16(head: bytes) -> str:
@@ -74,7 +77,7 @@ def utf16(head: bytes) -> str:
 class _Reader:
     """Reads one source; knows what its records look like so far."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, start: int, number: int) -> None:
         self._lines = lines(source)
         self._ahead: deque[Fields] = deque()
         self._first_keys: set[str] = set()
@@ -82,10 +85,13 @@ class _Reader:
         self._in_array: bool | None = None
         self._patience = _PATIENCE * source.size + _PATIENCE_AT_LEAST
         self._look_ahead()
+        if start:
+            self._lines = lines(source, start, number)
+            self._ahead.clear()
 
     def _look_ahead(self) -> None:
         """Learn from the sound lines of the head, for the very first may be damaged."""
-        self._ahead.extend(islice(self._lines, _HEAD_LINES))
+        self._ahead.extend(islice(self._lines, HEAD_LINES))
         for _, _, text, _ in self._ahead:
             try:
                 value = decode(text)

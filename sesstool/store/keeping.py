@@ -65,8 +65,9 @@ def save(source: FileSource, memory: SessionMemory, to: Reached) -> None:
     make_folder(path.parent)
     file = [source.opened.st_dev, source.opened.st_ino]
     value = {"file": file, "reached": to, "memory": memory.saved()}
+    body = json.dumps(value, separators=(",", ":")).encode()
     new = not path.exists()
-    create(path, [json.dumps(value, separators=(",", ":")).encode()], force=True)
+    create(path, [_sum(body), b"\n", body], force=True)
     if new:
         _sweep(path.parent)
 
@@ -84,8 +85,11 @@ def load(source: FileSource, form: Format) -> tuple[SessionMemory, Reached] | No
         return None
     except OSError as error:
         raise ValueError("it cannot be read") from error
+    told_sum, _, body = raw.partition(b"\n")
+    if told_sum != _sum(body):
+        raise ValueError("it is damaged")
     try:
-        value: dict[str, Any] = decode(raw)
+        value: dict[str, Any] = decode(body)
         at, line, told = value["reached"]
         file, saved = value["file"], value["memory"]
         whole(at, line)
@@ -102,6 +106,10 @@ def load(source: FileSource, form: Format) -> tuple[SessionMemory, Reached] | No
         return record_at(source, place)
 
     return SessionMemory.restored(form, saved, read), Reached(at, line, told)
+
+
+def _sum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode()
 
 
 def record_at(source: Source, place: Place) -> dict[str, Any]:

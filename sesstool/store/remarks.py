@@ -137,8 +137,9 @@ def conclusion(event: Message) -> str:
         content = "\n".join(t for b in held if type(t := b.get("text")) is str)
     if type(content) is not str:
         return ""
-    said = ""
-    for found in _SENTENCE.finditer(" ".join(content[:_HEAD].split())):
+    said, head = "", content[:_HEAD]
+    prose = head.partition("```")[0]  # words, where any stand before code
+    for found in _SENTENCE.finditer(" ".join((prose if prose.strip() else head).split())):
         said += found[0] + " "
         if len(said) > LONG // 4:
             break
