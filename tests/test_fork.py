@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from sesstool import api
-from sesstool.api import diffing
+from sesstool.api import diffing, forking
 from sesstool.api.forking import fork
 from sesstool.audit import log
 from sesstool.cli import main
@@ -23,6 +24,7 @@ from sesstool.errors import InputError, StalePlanError, UsageError, WriteError
 from sesstool.findings import Severity
 from sesstool.formats.forking import Forker, UuidForker
 from sesstool.records.jsonspan import with_members
+from sesstool.records.write import create
 from tests.conftest import (
     ROLLOUT,
     SESSION,
@@ -206,7 +208,7 @@ def test_an_empty_file_has_nothing_to_fork(data, tmp_path):
 def test_a_session_that_is_known_by_name_only_is_not_forked(made):
     """Its agent's way is not known."""
     header = {"sessionId": "s", "projectHash": "h", "startTime": "t", "kind": "main"}
-    with pytest.raises(UsageError, match="by name only"):
+    with pytest.raises(InputError, match="by name only"):
         made("session-1.jsonl", header)
 
 
@@ -290,6 +292,20 @@ def test_a_call_without_result_at_the_end_is_told(made):
     (call,) = done.open_calls
     assert (call.id, call.tool, call.line, call.state) == ("c2", "look", 2, "uncertain")
     assert "may have changed" in call.effect
+
+
+def test_what_the_provider_did_itself_is_not_told(made):
+    """It changed nothing here, and an answer to it nobody owes."""
+    search = {"type": "server_tool_use", "id": "srv", "name": "advisor", "input": {}}
+    done = made(f"{SESSION}.jsonl", prompt(1, None), answer(2, 1, search))
+    assert (done.inherited, done.open_calls) == ((), ())
+
+
+def test_a_call_that_waits_for_a_person_is_told_as_such(made):
+    """It is no interrupted one."""
+    asked = use("a", "AskUserQuestion", questions=[])
+    (call,) = made(f"{SESSION}.jsonl", prompt(1, None), answer(2, 1, asked)).open_calls
+    assert (call.state, call.effect) == ("pending", "waits for a person")
 
 
 def test_a_long_command_is_cut(made):
@@ -382,6 +398,43 @@ def test_claude_code_hangs_records_past_progress(made):
     ]
 
 
+def test_claude_code_takes_along_what_a_newer_version_wrote(made):
+    """A diff takes both for one record, though its ids are new."""
+    lines = [*talk(2), linked(3, 2, "made-up", words="x"), prompt(4, 3), answer(5, 4)]
+    done = made(f"{SESSION}.jsonl", *lines, new_id=NEW)
+    assert records(done)[2]["uuid"] == named(3)
+    assert differences(done.parent, done.path) == {"equal": 5}
+
+
+def test_claude_code_names_a_session_without_an_id_by_its_file(made):
+    """A fork tells of what it was made."""
+    lines = [{k: v for k, v in r.items() if k != "sessionId"} for r in talk(2)]
+    done = made("lamp.jsonl", *lines)
+    assert records(done)[0]["forkedFrom"] == {"sessionId": "lamp", "messageUuid": uid(1)}
+
+
+def test_claude_code_hangs_records_past_a_subagent(made):
+    """What a subagent said is no part of a fork, either."""
+    aside = prompt(3, 2, isSidechain=True, agentId="a")
+    done = made(f"{SESSION}.jsonl", *talk(2), aside, prompt(4, 3), answer(5, 4), new_id=NEW)
+    assert [r["parentUuid"] for r in records(done)[:-1]] == [None, named(1), named(2), named(4)]
+
+
+def test_claude_code_has_the_first_words_of_a_person_for_a_title(made):
+    """Not those that the agent itself writes down as a prompt."""
+    command = prompt(1, None, "<command-name>/clear</command-name>")
+    done = made(f"{SESSION}.jsonl", command, prompt(2, 1, "light\nit"), answer(3, 2))
+    assert records(done)[-1]["customTitle"] == "light it (fork)"
+
+
+def test_claude_code_changes_copies_of_a_record_alike(made):
+    """Else two records that differ would bear one id."""
+    done = made(f"{SESSION}.jsonl", *talk(2), answer(2, 1))
+    assert kinds(done.path) == kinds(done.parent)
+    twins = [r for r in records(done) if r.get("type") == "assistant"]
+    assert len(twins) == 1 or twins[0] == twins[1]
+
+
 def test_claude_code_takes_the_way_to_the_record_alone(made):
     """Of a branch nothing comes along; of parallel calls both results do."""
     done = made(
@@ -460,7 +513,7 @@ def test_claude_code_does_not_end_with_a_note_or_a_subagent(at, words, made):
 
 def test_claude_code_does_not_fork_a_subagent(made):
     """Its agent resumes it with its session only."""
-    with pytest.raises(UsageError, match="subagent"):
+    with pytest.raises(InputError, match="subagent"):
         made("agent-a1.jsonl", prompt(1, None, isSidechain=True, agentId="a1"))
 
 
@@ -524,14 +577,17 @@ def paged(*more, first=0):
 
 def test_codex_copies_an_older_thread_behind_a_header_of_its_own(made):
     """The parent's header stays as the second record, and all other bytes do."""
-    lines = [meta(source="cli", git={"branch": "main"}), says("user", "x"), says("assistant", "y")]
+    header = meta(source="cli", session_id=THREAD, git={"branch": "main"})
+    lines = [header, says("user", "x"), says("assistant", "y")]
     done = made(ROLLOUT, *lines, new_id=NEW)
     new, *same = done.path.read_bytes().splitlines(keepends=True)
     assert b"".join(same) == jsonl(*lines)
     payload = json.loads(new)["payload"]
     assert (payload["id"], payload["forked_from_id"]) == (NEW, THREAD)
     assert payload["timestamp"] > "2026-03-01T07"
-    kept = {k: v for k, v in payload.items() if k not in ("id", "timestamp", "forked_from_id")}
+    assert payload["session_id"] == NEW
+    new_ones = ("id", "session_id", "timestamp", "forked_from_id")
+    kept = {k: v for k, v in payload.items() if k not in new_ones}
     assert kept == {k: lines[0]["payload"][k] for k in kept}
     assert done.path.name.endswith(f"-{NEW}.jsonl")
     assert not done.by_reference
@@ -553,7 +609,9 @@ def test_codex_refers_to_a_numbered_thread_in_its_home(made, home):
     assert new["payload"]["forked_from_ordinal_exclusive"] == 3
     assert new["payload"]["forked_from_id"] == THREAD
     assert done.by_reference
-    assert done.path.parent.parent.parent.parent == home / ".codex/sessions"
+    day = done.path.name.removeprefix("rollout-")[:10].replace("-", "/")
+    assert done.path.parent == home / ".codex/sessions" / day
+    assert day >= "2026/03/02"
     assert differences(home / name, done.path) == {"equal": 2, "left": 1}
 
 
@@ -578,10 +636,35 @@ def test_codex_copies_where_nothing_can_refer_to_the_thread(why, made, home, tmp
     assert rest == [*lines[1:], *map(json.loads, last)]
 
 
+def test_codex_copies_a_thread_that_is_compressed(home):
+    """Codex puts another file in its place when it reads it."""
+    path = home / f".codex/sessions/2026/03/01/{ROLLOUT}.zst"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(zstandard.compress(jsonl(*paged(says("assistant", "y")))))
+    done = fork(path)
+    assert not done.by_reference
+    assert done.path.suffix == ".jsonl"
+    assert len(records(done)) == done.records == 3
+
+
+def test_codex_refers_to_no_thread_of_another_kind(made, home):
+    """Only a thread that says that it is numbered has forks that refer to it."""
+    lines = paged(says("assistant", "y"))
+    del lines[0]["payload"]["history_mode"]
+    assert not made(home / f".codex/sessions/2026/03/01/{ROLLOUT}", *lines).by_reference
+
+
 def test_codex_inherits_what_the_thread_before_the_thread_did(made, home):
     """The calls stand in a file of their own, which is named."""
     call = runs("c1", arguments='{"cmd":"rm lamp"}')
     parent = made(home / f".codex/sessions/2026/03/01/{ROLLOUT}", *paged(call, output("c1")))
+    with parent.path.open("ab") as handle:
+        handle.write(jsonl(runs("c2", ordinal=4, arguments='{"cmd":"rm all"}')))
+    both = fork(parent.path).inherited
+    assert [(call.line, Path(call.path).name) for call in both] == [
+        (3, ROLLOUT),
+        (2, parent.path.name),
+    ]
     done = fork(parent.path, at="1")
     (inherited,) = done.inherited
     assert (inherited.line, Path(inherited.path).name) == (3, ROLLOUT)
@@ -647,7 +730,9 @@ def test_pi_ends_with_the_last_record_of_the_way(made):
 def test_pi_gets_a_header_where_the_session_has_lost_its_own(made):
     """Without one pi overwrites the file."""
     done = made(PI, *chat(2))
-    assert [r["type"] for r in records(done)] == ["session", "message", "message"]
+    header, *same = records(done)
+    assert (header["type"], header["version"]) == ("session", 3)
+    assert same == chat(2)
 
 
 def test_pi_version_1_is_a_copy(tmp_path):
@@ -679,14 +764,29 @@ def test_astorlm_gets_a_side_file_and_ids_where_there_are_none(made, tmp_path):
     assert stat.S_IMODE((tmp_path / "t.meta.json").stat().st_mode) == 0o600
 
 
-def test_astorlm_has_both_files_or_none(made, tmp_path):
+def test_astorlm_has_both_files_or_none(made, tmp_path, monkeypatch):
     """A side file that is there is not overwritten, and then there is no session."""
     (tmp_path / "s.meta.json").write_text('{"id":"s"}')
     (tmp_path / "t.meta.json").write_text("mine")
+    monkeypatch.setattr(forking, "create", None)  # before anything is written
     with pytest.raises(WriteError, match="exists already"):
         made("s.jsonl", {"id": "m1"} | TAUGHT, new_id="t")
     assert not (tmp_path / "t.jsonl").exists()
     assert (tmp_path / "t.meta.json").read_text() == "mine"
+
+
+def test_astorlm_has_no_fork_whose_side_file_cannot_be_written(made, tmp_path, monkeypatch):
+    """What was written before is taken away again."""
+
+    def failing(path, chunks, **more):
+        if path.name == "t.meta.json":
+            raise WriteError("no room")
+        create(path, chunks, **more)
+
+    monkeypatch.setattr(forking, "create", failing)
+    with pytest.raises(WriteError, match="no room"):
+        made("s.jsonl", {"id": "m1"} | TAUGHT, new_id="t")
+    assert [path.name for path in tmp_path.iterdir()] == ["s.jsonl"]
 
 
 def test_mycodeagent_reads_the_records_as_those_of_the_new_session(tmp_path):
@@ -731,6 +831,15 @@ def test_a_session_of_an_agent_is_found_by_its_id_and_forked_beside_it(home, cap
     assert (folder / f"{NEW}.jsonl").is_file()
     assert f"resume     claude --resume {NEW}" in told.out
     assert told.err == ""
+
+
+def test_the_agent_is_not_told_to_resume_what_it_does_not_find(home, tmp_path):
+    """A fork that lies elsewhere has no command."""
+    folder = home / ".claude/projects/-srv-beacon"
+    folder.mkdir(parents=True)
+    (folder / f"{SESSION}.jsonl").write_bytes(jsonl(*talk(2)))
+    assert fork(folder / f"{SESSION}.jsonl").command
+    assert not fork(folder / f"{SESSION}.jsonl", target=tmp_path / f"{NEW}.jsonl").command
 
 
 def test_a_session_in_use_is_forked_and_told(home, capsys):

@@ -102,7 +102,7 @@ def test_what_once_failed(name):
     properties.hold(data, "talk.jsonl", format_name)
 
 
-@pytest.mark.parametrize("command", ["validate", "repair", "resume", "show"])
+@pytest.mark.parametrize("command", ["validate", "repair", "resume", "show", "fork"])
 def test_commands_on_deep_values(command, tmp_path, capsys):
     """What decoders take and encoders do not is no bug of a command."""
     path = tmp_path / "talk.jsonl"

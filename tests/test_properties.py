@@ -36,6 +36,7 @@ _COMMANDS = (
     ("repair", "--unsafe", "--join-branches", "-f", "json"),
     ("repair", "--unanswered", "drop"),
     ("resume",),
+    ("fork", "--force"),
     ("show", "--thinking"),
     ("export", "--expand", "--notes"),
     ("export", "--to", "md", "--branch", "live"),

@@ -105,7 +105,7 @@ def fork(
             )
         session = open_session(source, format_name)
         if not session.format.repairable:
-            raise UsageError(
+            raise InputError(
                 f"sesstool knows sessions of {session.format.title} by name only: it forks none",
                 hint="fork it in its agent",
             )
@@ -183,7 +183,12 @@ class _Cut:
             raise InputError(f"{source.name} holds no record: there is nothing to fork")
         _refuse_shorter(source)
         self.first, self.named = first, bool(at)
-        start = named.row(path_of(source)) if at else self.place.start
+        try:
+            start = named.row(path_of(source)) if at else self.place.start
+        except UsageError as error:
+            raise UsageError(
+                error.message, hint="name its line or its whole id; sesstool show tells the lines"
+            ) from error
         self.on_way: bytearray | None = None
         if session.graph is not None:
             self._along(session, session.graph, start if at else -1)
@@ -193,9 +198,10 @@ class _Cut:
         self.id = form.meaning(ending).id
         number = form.ordinal(ending) if rising else -1
         ends = source.read(self.place.end, self.place.end + 1) == b"\n"
+        path = bare_path(source.path) if source.path is not None else None
         self.parent = Parent(
-            session.id,
-            bare_path(source.path) if source.path is not None else None,
+            session.id or (path.name.removesuffix(".jsonl") if path is not None else ""),
+            path,
             session.cwd,
             title or said,
             source.path is not None and not source.stored,
@@ -218,7 +224,7 @@ class _Cut:
                 hint="name a message; sesstool show lists them",
             )
         if graph.main:
-            raise UsageError(
+            raise InputError(
                 f"{name} is the transcript of a subagent, which no agent resumes by itself",
                 hint="fork the session that it belongs to; sesstool validate names it",
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sesstool.errors import InputError, UsageError
-from sesstool.formats.base import Format, Origin, Tracker
+from sesstool.formats.base import Field, Format, Origin, Tracker
 from sesstool.formats.events import Meaning
 from sesstool.model.exact import exact, rounded
 from sesstool.model.graph import Graph
@@ -181,7 +181,7 @@ class Side:
         raw = self._sources[file].read(start, end)
         value = _value(raw)
         meaning = self._forms[file].meaning(value)
-        return list(units(value, meaning)), meaning, value
+        return list(_said(self._forms[file], value, meaning)), meaning, value
 
     def _read(self, source: FileSource, known: Sequence[Path]) -> Session:
         """Read the files that the side is made of, the oldest first."""
@@ -274,7 +274,7 @@ class Side:
         assert record.value is not None
         made_of = self._forms[-1].origin(record.value) if self.origin is not None else None
         own = (made_of.at if made_of else "") or meaning.id
-        for nth, unit in enumerate(units(record.value, meaning)):
+        for nth, unit in enumerate(_said(self._forms[-1], record.value, meaning)):
             kind, known = unit.kind, unit.id or (f"{own}#{nth}" if own else "")
             self.keys.append(unit.key())
             self.identities.append(_identity(unit, known) if known else 0)
@@ -301,6 +301,18 @@ class Side:
         for name in ("kinds", "_file"):
             column = getattr(self, name)
             column[first:] = bytes(column[n] for n in kept)
+
+
+def _said(form: Format, value: dict[str, Any], meaning: Meaning) -> Iterator[Unit]:
+    """The units of a record; of one that nobody knows what stands beside ids and times."""
+    for unit in units(value, meaning):
+        if unit.kind == "unknown" and not unit.pointer:
+            unit.content = {
+                key: held
+                for key, held in value.items()
+                if Field.FROZEN not in (form.fields.get(key), form.fields.get(f"{key}.**"))
+            }
+        yield unit
 
 
 def _identity(unit: Unit, known: str) -> int:

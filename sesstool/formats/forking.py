@@ -19,11 +19,12 @@ _LONGEST = 200
 class Parent:
     """The session that is forked.
 
-    `path` is its file as it is called when it is neither encrypted nor compressed, None where
-    there is none. `title` is what it is called, by a record or by its first prompt. A fork by
-    reference needs the last three: `plain` says that the file can be read in its place as it is,
-    `end` is the byte offset behind the last shared line, and `ordinals` the number that the next
-    record has, each -1 where no record may refer to it.
+    `id` is what its file is called where no record tells it. `path` is its file, as it is called
+    when it is neither encrypted nor compressed, None where there is none. `title` is what it is
+    called, by a record or by its first prompt. A fork by reference needs the last three: `plain`
+    says that the file can be read in its place as it is, `end` is the byte offset behind the last
+    shared line, and `ordinals` the number that the next record has, each -1 where no record may
+    refer to it.
     """
 
     id: str
@@ -53,8 +54,7 @@ class Forker:
     @classmethod
     def fresh(cls, parent: Parent, now: datetime) -> str:  # noqa: ARG003 - for those that have times in ids
         """An id for a new session."""
-        path = parent.path
-        stem = path.name.removesuffix(".jsonl") if path else parent.id or "session"
+        path, stem = parent.path, parent.id or "session"
         name, nth = f"{stem}-fork", 1
         while path and path.with_name(f"{name}.jsonl").exists():
             nth += 1

@@ -29,6 +29,11 @@ _TOKEN = re.compile(
 _BRACKET = re.compile(rb"%b|[{}\[\]]" % _STRING, re.DOTALL)
 # A bracket, a short plain string, or the quote that begins a longer one.
 _STOP = re.compile(rb'[{}\[\]]|"[^"\\]{0,64}+"|"')
+# A member of an object with a plain key and a plain value, as most are, and what follows it.
+_PLAIN = re.compile(
+    rb'"([^"\\\x00]*+)"[ \t\r\n]*+:[ \t\r\n]*+'
+    rb'("[^"\\\x00]*+"|true|false|null|-?[0-9][0-9eE+.\-]*+)[ \t\r\n]*+(?:,[ \t\r\n\x00]*+|(?=}))'
+)
 _OPEN_OBJECT = ord("{")
 _QUOTE = ord('"')
 
@@ -207,6 +212,10 @@ def members(data: bytes, at: int) -> Iterator[tuple[str, Member]]:
     in_object = data[at] == _OPEN_OBJECT
     at, nth = _next(data, at + 1), 0
     while at < len(data) and data[at] not in b"}]":
+        if in_object and (plain := _PLAIN.match(data, at)):
+            yield plain[1].decode("utf-8", "surrogateescape"), Member(*plain.span(2), at)
+            at = plain.end()
+            continue
         key, name = -1, str(nth)
         if in_object:
             key, end = at, skip(data, at)
@@ -222,10 +231,17 @@ def members(data: bytes, at: int) -> Iterator[tuple[str, Member]]:
 
 def _key(raw: bytes) -> str:
     text = raw.decode("utf-8", "surrogateescape")
+    if "\\" not in text:
+        return text[1:-1]
     try:
         return str(json.loads(text, strict=False))
     except ValueError:
         return text[1:-1]
+
+
+def _root(data: bytes) -> int:
+    """Where the value of a JSON text begins."""
+    return _next(data, len(BOM_UTF8) * data.startswith(BOM_UTF8))
 
 
 def _next(data: bytes, at: int) -> int:
@@ -237,7 +253,7 @@ class _Index:
     """Where the values of one JSON text lie, as far as anybody has asked."""
 
     def __init__(self, data: bytes) -> None:
-        start = _next(data, len(BOM_UTF8) * data.startswith(BOM_UTF8))
+        start = _root(data)
         self.root = Member(start, skip(data, start))
         self._data = data
         self._inside: dict[int, dict[str, Member]] = {}
@@ -299,8 +315,8 @@ def with_members(data: bytes, values: Mapping[str, bytes | None]) -> bytes:
 
     All else keeps its bytes. What is new stands last; a key that stands twice is changed twice.
     """
-    index = _index(data)
-    found = list(members(data, index.root.start))
+    start = _root(data)
+    found = list(members(data, start))
     kept = [n for n, (name, _) in enumerate(found) if values.get(name, b"") is not None]
     out, at = [], 0
     for n, (name, member) in enumerate(found):
@@ -317,7 +333,7 @@ def with_members(data: bytes, values: Mapping[str, bytes | None]) -> bytes:
             at = found[-1][1].end
     new = [b"%b:%b" % (dumps(k), v) for k, v in values.items() if v and k not in dict(found)]
     if new:
-        place = max(at, found[kept[-1]][1].end if kept else index.root.start + 1)
+        place = max(at, found[kept[-1]][1].end if kept else start + 1)
         out += [data[at:place], b"," * bool(kept), b",".join(new)]
         at = place
     return b"".join((*out, data[at:]))
