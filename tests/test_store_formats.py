@@ -523,6 +523,13 @@ def test_a_window_never_parts_a_call_from_its_results(store, keep_from):
     assert store.resume("done").messages == [SUMMARY, *window, *talk(1)]
 
 
+def test_a_later_checkpoint_may_keep_more(store):
+    """What is known of a call that was left out is known still."""
+    kept(store, calling("c1"), *lived("c1", "completed"), ASK, *_BACK)
+    told = store.resume(NAME)
+    assert told.messages == [SUMMARY, calling("c1"), result("c1", "the result"), ASK]
+
+
 def test_calls_before_a_checkpoint_are_named_where_nobody_knows(store):
     """Those that ended are done with; the others are still to be checked."""
     kept(
@@ -681,8 +688,12 @@ _FACTS = st.one_of(
 )
 
 
+_BACK = [Checkpoint("sum", 1, 1), Checkpoint("sum", 0, 0)]
+
+
 @settings(max_examples=150, deadline=None)
 @example(["reopen", Said(calling("c1", "c1")), Said(result("c1")), Checkpoint("sum", 1, 2)])
+@example([Said(calling("c1")), *lived("c1", "completed"), Said(ASK), *_BACK])
 @given(st.lists(_FACTS, max_size=25))
 def test_a_state_depends_on_the_file_alone(tmp_path_factory, facts):
     """Whatever was recorded: what the writer sends is what a resume gives, and is sound."""

@@ -23,6 +23,7 @@ from sesstool.formats.base import (
     Evidence,
     Fault,
     Format,
+    Origin,
     Place,
     Question,
     Score,
@@ -143,6 +144,12 @@ class MyCodeAgent(Format):
             yield from twins("/payload", "result", "result_text", "error")
         elif mapping(value.get("payload")).get("role") == "tool":
             yield Payload("/payload/content")
+
+    def origin(self, value: dict[str, Any]) -> Origin | None:
+        """See `Format.origin`: sesstool's own recorder links a subagent to who started it."""
+        details = mapping(mapping(value.get("payload")).get("details"))
+        parent = text(mapping(details.get("parent")).get("session_id"))
+        return Origin(parent, "subagent") if parent else None
 
     def tracker(self, path: Path | None) -> Tracker:
         """See `Format.tracker`."""

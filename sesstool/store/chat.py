@@ -25,8 +25,10 @@ class Chat(Codec):
 
     def calls(self, message: Message) -> list[Call]:
         """See `Codec.calls`."""
-        found = []
-        for call in map(mapping, blocks(message.get("tool_calls"))):
+        found: list[Call] = []
+        if "tool_calls" not in message:
+            return found
+        for call in map(mapping, blocks(message["tool_calls"])):
             inner = mapping(call.get("function") or call.get("custom"))
             arguments = inner.get("arguments", inner.get("input"))
             if call_id := text(call.get("id")):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sesstool.errors import UsageError
 from sesstool.formats.base import Evidence, Format
-from sesstool.store.facts import Fact, Message
+from sesstool.store.facts import Fact, Message, Said
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -62,6 +62,11 @@ class Codec(ABC):
     @abstractmethod
     def decode(self, value: dict[str, Any]) -> Fact | None:
         """What a record says, None where that is nothing of the history."""
+
+    def said(self, value: dict[str, Any]) -> Message | None:
+        """The message that a record is, None where it is none; nothing is remembered."""
+        fact = self.decode(value)
+        return fact.message if isinstance(fact, Said) else None
 
     def replaced(self, _record: dict[str, Any], message: Message) -> dict[str, Any]:
         """A record of a message, with another one in its place."""

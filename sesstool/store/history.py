@@ -48,6 +48,11 @@ class Life:
         return "pending" if self.phases == {"requested"} else "uncertain"
 
     @property
+    def open(self) -> bool:
+        """Whether nobody knows how it ended."""
+        return self.state in ("pending", "uncertain")
+
+    @property
     def evidence(self) -> Evidence:
         """The same for the result that stands in for a lost one; see `Evidence`."""
         state = self.state
@@ -67,7 +72,7 @@ class History:
     `count` is the number of messages as the agent's own reader counts them, with the answers that
     it makes up. `view` is the byte offset of the first message that is sent beside the
     checkpoint's summary, and `first` its number in the file. `lives` are the calls from there on,
-    and older ones that are not done. `last` is what the newest record said.
+    and older ones that are open or have no result. `last` is what the newest record said.
     """
 
     def __init__(self, codec: Codec) -> None:
@@ -137,7 +142,7 @@ class History:
         """Take note of a result; one that does not follow its call is to be said again there."""
         here = [life for life in self._open if life.call.id == call_id]
         late = self._latest.get((self.codec.run, call_id))
-        for life in here or ([late] if late is not None else []):
+        for life in here or ([late] if late is not None and late.message >= 0 else []):
             life.made_up = made_up and (life.made_up or not life.answered)
             life.answered = True
             if not life.made_up:
@@ -169,19 +174,19 @@ class History:
     def _compacted(self, fact: Checkpoint, start: int) -> None:
         self.checkpoint = fact
         self._note(fact.read)
-        at = self.first = self._window(fact)
+        at = self.first = self._kept(fact)
         self.view = self._starts[at] if at < len(self._starts) else start
 
-        def matters(life: Life) -> bool:
-            return life.message >= at or life.state in ("pending", "uncertain")
+        def matters(life: Life) -> bool:  # a later checkpoint may keep more
+            return life.message >= at or not life.answered or life.open
 
         self.lives = [life for life in self.lives if matters(life)]
         self._latest = {key: life for key, life in self._latest.items() if matters(life)}
 
-    def _window(self, fact: Checkpoint) -> int:
+    def _kept(self, fact: Checkpoint) -> int:
         """The number in the file of the first message that a checkpoint keeps.
 
-        Of a result that is the message with its call: the provider takes none without the other.
+        The provider takes no result without its call, so a window never begins between them.
         """
         written, keep = len(self._starts), fact.keep_from
         at = bisect_left(self._numbers, keep)
@@ -189,8 +194,20 @@ class History:
         as_written = fact.count == written != self.count and keep < written
         if as_written and self._kinds[keep] == _PROMPT:
             at = keep
+        return self._whole(at)
+
+    def window(self, keep: int) -> int:
+        """From which number on the agent's reader counts the last messages, so many or more.
+
+        No call is parted from its results by it.
+        """
+        at = self._whole(max(len(self._starts) - keep, 0))
+        return self._numbers[at] if at < len(self._starts) else self.count
+
+    def _whole(self, at: int) -> int:
+        """The number in the file of a message, or of that with the call of which it is a result."""
         if missing := self.unanswered():
             return min(at, missing[0].message)
-        while 0 < at < written and self._kinds[at] == _RESULT:
+        while 0 < at < len(self._starts) and self._kinds[at] == _RESULT:
             at -= 1
         return at

@@ -145,7 +145,7 @@ class MyCodeAgentCodec(Chat):
         step, self.run = value.get("step"), text(value.get("run_id"))
         self._step = step if type(step) is int else self._step
         if kind == "message":
-            return self._said(payload)
+            return self._said(value, mapping(payload.get("metadata")))
         if kind == "tool_lifecycle" and payload.get("status") in _PHASES:
             name = payload["status"]
             shown = payload.get("args")
@@ -172,18 +172,26 @@ class MyCodeAgentCodec(Chat):
         metadata = mapping(payload.get("metadata"))
         return Checkpoint(summary, max(keep, 0), count, name, read, metadata)
 
-    def _said(self, payload: dict[str, Any]) -> Said | None:
-        message, metadata = _message(payload), mapping(payload.get("metadata"))
-        if text(message["role"]) not in _ROLES:
-            return None  # the agent passes over it
-        number = self.run.removeprefix("run-")
-        if number.isascii() and number.isdigit() and len(number) < 9:
-            self._runs = max(self._runs, int(number))
-        if message["role"] == "user":
+    def said(self, value: dict[str, Any]) -> Message | None:
+        """See `Codec.said`. The agent passes over roles that it does not know."""
+        if value.get("event_type") != "message" or value.get("session_id") != self.session_id:
+            return None
+        message = _message(mapping(value.get("payload")))
+        return message if text(message["role"]) in _ROLES else None
+
+    def _said(self, value: dict[str, Any], metadata: dict[str, Any]) -> Said | None:
+        message = self.said(value)
+        if message is None:
+            return None
+        role, older = message["role"], False
+        if role == "user":
             self._calls.clear()
-        calls = self.calls(message)
-        self._calls |= {call.id: (call.tool, self.run) for call in calls}
-        older = bool(calls) and not metadata.get("tool_calls")
+            number = self.run.removeprefix("run-")
+            if number.isascii() and number.isdigit() and len(number) < 9:
+                self._runs = max(self._runs, int(number))
+        elif calls := self.calls(message):
+            self._calls |= {call.id: (call.tool, self.run) for call in calls}
+            older = not metadata.get("tool_calls")
         return Said(message, recovered=metadata.get("recovered") is True, older=older)
 
     def answers(self, found: list[tuple[Call, Evidence]]) -> list[Message]:
@@ -197,21 +205,22 @@ class MyCodeAgentCodec(Chat):
 
 def _message(payload: dict[str, Any]) -> dict[str, Any]:
     """The chat message in an event's payload."""
-    return _made(payload) | mapping(mapping(payload.get("metadata")).get(_GIVEN))
+    given = mapping(mapping(payload.get("metadata")).get(_GIVEN))
+    return _made(payload) | given if given else _made(payload)
 
 
 def _made(payload: dict[str, Any]) -> dict[str, Any]:
     """The same by the members that the agent itself knows."""
     metadata = mapping(payload.get("metadata"))
     role, content = text(payload.get("role", "assistant")), payload.get("content")
-    calls = [_call(mapping(call)) for call in blocks(metadata.get("tool_calls"))]
-    if role == "assistant" and not calls and metadata.get("action_type") == "tool_call":
-        older = {"id": metadata.get("tool_call_id"), "name": metadata.get("tool_name")}
-        calls = [_call({**older, "arguments": metadata.get("tool_args")})]
-    if role == "assistant" and calls:
-        return {"role": role, "content": content or None, "tool_calls": calls}
-    call_id = text(metadata.get("tool_call_id"))
-    if role == "tool" and call_id:
+    if role == "assistant":
+        calls = [_call(mapping(call)) for call in blocks(metadata.get("tool_calls"))]
+        if not calls and metadata.get("action_type") == "tool_call":
+            older = {"id": metadata.get("tool_call_id"), "name": metadata.get("tool_name")}
+            calls = [_call({**older, "arguments": metadata.get("tool_args")})]
+        if calls:
+            return {"role": role, "content": content or None, "tool_calls": calls}
+    elif role == "tool" and (call_id := text(metadata.get("tool_call_id"))):
         return {"role": role, "tool_call_id": call_id, "content": content}
     # A summary is the agent's own, and a tool's words without a call are sent as a user's.
     return {"role": {"summary": "system", "tool": "user"}.get(role, role), "content": content}

@@ -13,7 +13,7 @@ from sesstool.records.lines import lines
 from sesstool.records.recover import records
 from sesstool.records.source import FileSource, open_file, unreadable
 from sesstool.store.codec import Codec
-from sesstool.store.facts import Message, Said
+from sesstool.store.facts import Message
 from sesstool.store.history import History
 
 # So much before a torn tail tells what the records of the file look like.
@@ -67,9 +67,9 @@ def messages(source: FileSource, codec: Codec, start: int) -> Iterator[Message]:
     """The messages of a session from a byte offset on."""
     for _, _, text, _ in lines(source, start):
         value = parsed(text)
-        fact = codec.decode(value) if value is not None else None
-        if isinstance(fact, Said):
-            yield fact.message
+        message = codec.said(value) if value is not None else None
+        if message is not None:
+            yield message
 
 
 def parsed(text: bytes) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -23,34 +24,28 @@ from sesstool.store import reads
 from sesstool.store.facts import Checkpoint, End, Fact, Message, Phase, PhaseName, Said, Transition
 from sesstool.store.session import StoredSession
 
-Opener = Callable[[str], StoredSession]
+SUBAGENT = "subagent_started"
+"""The reason of a transition that links an agent and one that it started."""
 
 
 class Recorder:
     """Records what an agent's loop does; see the module.
 
-    `trace` is a file to append to, None for none. `parent` is the recorder of the agent that
-    started this one, and `call_id` the call with which it did. Every method raises as
-    `StoredSession.append`; what the session's format has no record for goes to the trace alone.
+    `trace` is a file to append to, None for none. Every method raises as `StoredSession.append`;
+    what the session's format has no record for goes to the trace alone.
     """
 
     def __init__(
         self,
         session: StoredSession,
         trace: Path | str | None = None,
-        *,
-        parent: Recorder | None = None,
-        call_id: str = "",
     ) -> None:
         """Begin to record into an open session, which stays the caller's to close."""
         self.session = session
-        self._trace = _Trace(Path(trace), session.id) if trace is not None else None
+        self._trace = _Trace(Path(trace)) if trace is not None else None
+        self._shares_trace = False
         self._state: str | None = None
-        self._parent = parent
-        if parent is not None:
-            self._record(
-                Transition("subagent", "subagent_started", None, _link(parent.session, call_id))
-            )
+        self._parent: Recorder | None = None
 
     def message(self, message: Message, *, usage: Mapping[str, Any] | None = None) -> None:
         """A message of the history; `usage` is what the provider said that it took."""
@@ -71,7 +66,7 @@ class Recorder:
 
     def completed(self, call_id: str, tool: str, result: Any, *read: Path | str) -> None:
         """The tool ran, and this is its result; `read` are the files that it read."""
-        noted = (reads.noted(os.path.abspath(path)) for path in read)  # noqa: PTH100 - as it is named
+        noted = map(reads.noted, map(os.path.abspath, read))  # links stay as they are named
         found = [file for file in noted if file is not None]
         self._record(Phase(call_id, tool, "completed", result, found))
 
@@ -80,18 +75,19 @@ class Recorder:
         self._phase(call_id, tool, "failed", error)
 
     def run(
-        self, call_id: str, tool: str, arguments: Any, act: Callable[..., str], *read: Path | str
+        self, call_id: str, tool: str, arguments: Any, act: Callable[..., Any], *read: Path | str
     ) -> str:
         """Run a tool once, and record its life; what it said, or how it failed, is the result.
 
-        `act` gets the `arguments` as keywords; they may be the JSON text that the model gave.
-        `requested` and `started` are on disk before it runs. An exception becomes the text of its
-        failure; one that ends the program, like a kill, leaves the call uncertain.
+        `act` gets the `arguments` as keywords; they may be the JSON text that the model gave. What
+        it returns is kept as JSON where it is no text. `requested` and `started` are on disk before
+        it runs. An exception becomes the text of its failure; one that ends the program, like
+        Ctrl-C, leaves the call uncertain.
         """
         self.requested(call_id, tool, arguments)
         self.started(call_id, tool, arguments)
         try:
-            said = act(**decoded(arguments))
+            said = _words(act(**(decoded(arguments) or {})))
         except Exception as error:  # noqa: BLE001 - whatever a tool raises is its result
             said = f"{type(error).__name__}: {error}"
             self.failed(call_id, tool, said)
@@ -100,12 +96,15 @@ class Recorder:
         return said
 
     def checkpoint(self, summary: str, keep: int, **metadata: Any) -> None:
-        """A compaction: `summary` stands for all messages but the last `keep` of them."""
+        """A compaction: `summary` stands for all messages but the last `keep` of them.
+
+        It keeps more where that would part a call from its results.
+        """
         history = self.session.history
         self._record(
             Checkpoint(
                 summary,
-                max(history.count - keep, 0),
+                history.window(keep),
                 history.count,
                 f"cp-{uuid4().hex}",
                 tuple(history.files.values()),
@@ -117,21 +116,28 @@ class Recorder:
         """The run ended, and why. A subagent's parent is told as well."""
         self._record(End(reason, details))
         if self._parent is not None:
-            link = _link(self.session, "") | {"reason": reason}
-            self._parent._record(Transition("running", "subagent_ended", None, link))  # noqa: SLF001
+            link = {"subagent": _link(self.session), "end": reason}
+            self._parent.transition("running", "subagent_ended", **link)
 
     def subagent(
         self, session: StoredSession, call_id: str = "", trace: Path | str | None = None
     ) -> Recorder:
-        """A recorder for an agent that this one starts: both transcripts name the other."""
-        self._record(
-            Transition("waiting", "subagent_started", self._state, _link(session, call_id))
-        )
-        return Recorder(session, trace, parent=self, call_id=call_id)
+        """A recorder for an agent that this one starts: both transcripts name the other.
+
+        `call_id` is the call with which it does. Without a trace of its own it writes to this one.
+        """
+        call = {"tool_call_id": call_id} if call_id else {}
+        child = Recorder(session, trace)
+        if trace is None:
+            child._trace, child._shares_trace = self._trace, True
+        self.transition("waiting", SUBAGENT, subagent=_link(session), **call)
+        child.transition("running", SUBAGENT, parent=_link(self.session), **call)
+        child._parent = self
+        return child
 
     def close(self) -> None:
         """Close the trace. The session is the caller's."""
-        if self._trace is not None:
+        if self._trace is not None and not self._shares_trace:
             self._trace.close()
 
     def __enter__(self) -> Self:
@@ -148,55 +154,75 @@ class Recorder:
     def _record(self, fact: Fact, **beside: Any) -> None:
         self.session.record(fact)
         if self._trace is not None:
-            self._trace.add(fact, {key: value for key, value in beside.items() if value})
+            told = {key: value for key, value in beside.items() if value}
+            self._trace.add(self.session.id, fact, told)
 
 
-def _link(session: StoredSession, call_id: str) -> dict[str, str]:
+def _link(session: StoredSession) -> dict[str, str]:
     """How a transcript names another."""
-    link = {"session_id": session.id, "transcript": session.path.name}
-    return link | ({"tool_call_id": call_id} if call_id else {})
+    return {"session_id": session.id, "transcript": session.path.name}
+
+
+def _words(value: Any) -> str:
+    """What a tool returned, as text."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
 
 
 class _Trace:
     """A diagnostic file: never in the way of what it tells of."""
 
-    def __init__(self, path: Path, session_id: str) -> None:
-        self.path, self._session_id = path, session_id
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._began = time.monotonic()
-        self._calls: dict[str, float] = {}
+        self._calls: dict[tuple[str, str], float] = {}
         self._appender: Appender | None = None
-        self._given_up = False
+        self._guard = threading.Lock()
+        self._given_up = self._warned = False
 
-    def add(self, fact: Fact, beside: dict[str, Any]) -> None:
-        if self._given_up:
-            return
-        try:
-            line = json.dumps(self._told(fact) | beside, default=str) + "\n"
-            self._appender = self._appender or Appender(self.path)
-            self._appender.add(line.encode())
-        except Exception as error:  # noqa: BLE001 - see the class
-            self._given_up = True
-            warnings.warn(
-                f"the trace {self.path} is not written any more: {type(error).__name__}",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+    def add(self, session_id: str, fact: Fact, beside: dict[str, Any]) -> None:
+        with self._guard:
+            if self._given_up:
+                return
+            try:
+                line = self._line(session_id, fact, beside)
+                self._appender = self._appender or Appender(self._path)
+                self._appender.add(line.encode() + b"\n")
+            except Exception as error:  # noqa: BLE001 - see the class
+                self._given_up = True
+                self._warn(f"is not written any more: {type(error).__name__}")
 
-    def _told(self, fact: Fact) -> dict[str, Any]:
+    def _line(self, session_id: str, fact: Fact, beside: dict[str, Any]) -> str:
         now = time.monotonic()
-        told: dict[str, Any] = {
+        head: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(),
             "after": round(now - self._began, 6),
-            "session_id": self._session_id,
+            "session_id": session_id,
             "event": type(fact).__name__.lower(),
-            **{name: getattr(fact, name) for name in fact.__slots__},
         }
+        told = {name: getattr(fact, name) for name in fact.__slots__}
         if isinstance(fact, Phase):
+            call = session_id, fact.call_id
             if fact.name == "started":
-                self._calls[fact.call_id] = now
-            elif fact.call_id in self._calls and fact.name != "requested":
-                told["took"] = round(now - self._calls.pop(fact.call_id), 6)
-        return told
+                self._calls[call] = now
+            elif fact.name != "requested" and call in self._calls:
+                head["took"] = round(now - self._calls.pop(call), 6)
+        if "read" in told:
+            told["read"] = [file._asdict() for file in told["read"]]
+        try:
+            return json.dumps(head | told | beside, default=str, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            self._warn(f"lacks a value that is no JSON: {type(error).__name__}")
+            return json.dumps(head | {"lost": type(error).__name__})
+
+    def _warn(self, what: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"the trace {self._path} {what}", RuntimeWarning, stacklevel=5)
 
     def close(self) -> None:
         if self._appender is not None:

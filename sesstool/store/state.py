@@ -82,7 +82,8 @@ def resume_state(
     codec = history.codec
     messages = list(sent(history, said, unanswered=unanswered))
     ours = codec.format.harmless | frozenset(harmless)
-    calls = tuple(_told(life, codec, ours) for life in history.lives)
+    told = (life for life in history.lives if life.message >= history.first or life.open)
+    calls = tuple(_told(life, codec, ours) for life in told)
     return ResumeState(
         codec.session_id,
         messages,
@@ -150,7 +151,8 @@ def _of(lives: Mapping[tuple[int, str], Life], message: int) -> Callable[[Call],
     """What is known of the calls of a message."""
 
     def evidence(call: Call) -> Evidence:
-        return lives[message, call.id].evidence
+        life = lives.get((message, call.id))
+        return life.evidence if life else Evidence("uncertain", code="RECOVERY_STATE_UNKNOWN")
 
     return evidence
 
