@@ -25,10 +25,12 @@ from sesstool.records import live
 
 _CALLS = (
     *("open", "write", "ftruncate", "fsync", "replace", "rename", "link", "unlink", "remove"),
-    *("mkdir", "rmdir", "chmod", "chown", "utime", "setxattr", "pwrite"),
+    *("mkdir", "rmdir", "chmod", "chown", "utime", "setxattr", "pwrite", "fdatasync"),
 )
 # Empty files that are made anew where they are missing.
 _LOCKS = {"locks", "audit.lock", "tombstones.lock"}
+_WRITER_LOCK = ".jsonl.lock"
+_SYNCS = {"fsync", "fdatasync"}
 # Longer additions are cut at some lengths only.
 _EVERY = 24
 
@@ -46,12 +48,16 @@ Tree = dict[str, "File | None"]
 
 
 class Step(NamedTuple):
-    """One thing that happened. `site` tells which functions of the product asked for a sync."""
+    """One thing that happened. `site` tells which functions of the product asked for a sync.
+
+    `told` is how far the action said that it had come.
+    """
 
     kind: str
     node: int
     value: object = None
     site: tuple[str, ...] = ()
+    told: int = 0
 
 
 @dataclass
@@ -76,51 +82,69 @@ class _Look(NamedTuple):
 
 @dataclass
 class Recording:
-    """The tree before an action, and the steps of the action."""
+    """The tree before an action, and the steps of the action; `told` is what it said at its end."""
 
     root: Path
     before: dict[int, _Look]
     steps: list[Step]
+    told: int = 1
 
     def sites(self) -> set[tuple[str, ...]]:
         """Where the product syncs."""
-        return {step.site for step in self.steps if step.kind == "sync"}
+        return {step.site for step in self.steps if step.kind in _SYNCS}
 
     def without(self, site: tuple[str, ...]) -> Recording:
         """The same, had the product not synced there."""
         steps = [step for step in self.steps if step.site != site]
-        return Recording(self.root, self.before, steps)
+        return Recording(self.root, self.before, steps, self.told)
 
-    def trees(self) -> Iterator[tuple[Tree, bool]]:
-        """Each tree that a power cut may leave, once; and whether the action had ended."""
+    def trees(self) -> Iterator[tuple[Tree, int]]:
+        """Each tree that a power cut may leave, once; and how far the action had told to be then.
+
+        Where the action tells nothing that is 1 at its end, and else 0.
+        """
         disk = _Disk(self.before)
         seen: set[frozenset[tuple[str, File | None]]] = set()
-        for step in [*self.steps, Step("end", 0)]:
-            ended = step.kind == "end"
-            if ended:
+        last = 0
+        for step in [*self.steps, Step("end", 0, told=self.told)]:
+            # What was told before this step was made, was told of the trees behind the last one.
+            if step.told != last:
+                last = step.told
                 seen.clear()
-            else:
+                yield from _new(disk, seen, last)
+            if step.kind != "end":
                 disk.take(step)
-            for tree in disk.trees():
-                key = frozenset(tree.items())
-                if key not in seen:
-                    seen.add(key)
-                    yield tree, ended
+                yield from _new(disk, seen, last)
 
 
 def record(
-    root: Path, action: Callable[[], object], exact: Iterable[Path], named: Iterable[str] = ()
+    root: Path,
+    action: Callable[[], object],
+    exact: Iterable[Path],
+    named: Iterable[str] = (),
+    told: Callable[[], int] | None = None,
 ) -> Recording:
     """Run an action, and record what it does below `root`.
 
     Of the folders in `exact`, and of all that are `named` so, the modes and times of files count as
-    well.
+    well. `told` is asked all the time how far the action is.
     """
-    recorder = _Recorder(root, {os.path.realpath(folder) for folder in exact}, set(named))
+    places = {os.path.realpath(folder) for folder in exact}
+    recorder = _Recorder(root, places, set(named), told or (lambda: 0))
     before = dict(recorder.last)
     with recorder:
         action()
-    return Recording(root, before, recorder.steps)
+    return Recording(root, before, recorder.steps, told() if told else 1)
+
+
+def _new(
+    disk: _Disk, seen: set[frozenset[tuple[str, File | None]]], told: int
+) -> Iterator[tuple[Tree, int]]:
+    for tree in disk.trees():
+        key = frozenset(tree.items())
+        if key not in seen:
+            seen.add(key)
+            yield tree, told
 
 
 def only_record(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,6 +155,7 @@ def only_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(live, "_lease", refuse)
     monkeypatch.setattr(os, "fsync", os.fstat)
+    monkeypatch.setattr(os, "fdatasync", os.fstat)
 
 
 def put(root: Path, tree: Tree) -> None:
@@ -154,8 +179,10 @@ def put(root: Path, tree: Tree) -> None:
 class _Recorder:
     """Wraps functions of `os`, and compares the tree before and after each call."""
 
-    def __init__(self, root: Path, exact: set[str], named: set[str]) -> None:
-        self.root = root
+    def __init__(
+        self, root: Path, exact: set[str], named: set[str], told: Callable[[], int]
+    ) -> None:
+        self.root, self._told = root, told
         self.is_exact = lambda folder: folder in exact or Path(folder).name in named
         self.steps: list[Step] = []
         self._numbers: dict[int, int] = {}
@@ -183,13 +210,16 @@ class _Recorder:
                 if Path(folder).is_relative_to(self.root):
                     self._nameless[os.fstat(result).st_ino] = result, folder  # type: ignore[arg-type,assignment]
             self._observe()
-            if name == "fsync":
+            if name in _SYNCS:
                 number = self._numbers.get(os.fstat(arguments[0]).st_ino)  # type: ignore[arg-type]
                 if number is not None:
-                    self.steps.append(Step("sync", number, site=_site()))
+                    self._add(name, number, site=_site())
             return result
 
         return wrapped
+
+    def _add(self, kind: str, node: int, value: object = None, site: tuple[str, ...] = ()) -> None:
+        self.steps.append(Step(kind, node, value, site, self._told()))
 
     def _look(self) -> dict[int, _Look]:
         found: dict[int, _Look] = {}
@@ -203,7 +233,7 @@ class _Recorder:
             names = {}
             exact = self.is_exact(str(folder))
             for item in os.scandir(folder):
-                if item.name in _LOCKS:
+                if item.name in _LOCKS or item.name.endswith(_WRITER_LOCK):
                     continue
                 now = item.stat(follow_symlinks=False)
                 names[item.name] = number(now.st_ino)
@@ -240,18 +270,18 @@ class _Recorder:
             return
         for number, look in now.items():
             if number not in then:
-                self.steps.append(Step("new", number, look))
+                self._add("new", number, look)
             elif not look.folder:
                 for kind in ("data", "mode", "mtime"):
                     value = getattr(look, kind)
                     if value != getattr(then[number], kind):
-                        self.steps.append(Step(kind, number, value))
+                        self._add(kind, number, value)
         for number, look in now.items():
             old = then[number].names if number in then else {}
             names = {**dict.fromkeys(old), **look.names}
             change = {name: new for name, new in names.items() if old.get(name) != new}
             if change:
-                self.steps.append(Step("names", number, change))
+                self._add("names", number, change)
 
 
 def _site() -> tuple[str, ...]:
@@ -289,7 +319,9 @@ class _Disk:
                 self.nodes[step.node].data.append(look.data)
             return
         node = self.nodes[step.node]
-        if step.kind == "sync":
+        if step.kind == "fdatasync":
+            del node.data[:-1]
+        elif step.kind == "fsync":
             for values in (node.data, node.modes, node.times):
                 del values[:-1]
             for change in node.changes:

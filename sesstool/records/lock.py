@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sesstool.errors import LiveSessionError
 from sesstool.records.live import lock_is_held, process_alive, start_time
@@ -25,7 +25,7 @@ _NEXT = "let it end, or work on a fork: it leaves this session alone"
 _NOBODY = "another process writes to it"
 # How often, and how many seconds apart, one looks who has just taken a lock.
 _LOOKS, _PAUSE = 20, 0.01
-_SIZE = 4096
+_SIZE, _LONGEST, _MOST = 4096, 100, 1 << 31
 
 if sys.platform == "win32":
     import msvcrt
@@ -118,8 +118,8 @@ def holder(path: Path) -> str:
     place = lock_path(path)
     if not lock_is_held(place):
         return ""
-    told = _text(place)
-    return "" if told is not None and told.get("pid") == os.getpid() else _who(place)
+    told = _held(place)
+    return "" if told is not None and told.pid == os.getpid() else _who(place)
 
 
 # A link would lead to another file, which is emptied.
@@ -133,7 +133,7 @@ def _me() -> dict[str, Any]:
         "pid": os.getpid(),
         "started": start_time(os.getpid()),
         "host": platform.node(),
-        "program": Path(sys.argv[0]).name,
+        "program": Path([*getattr(sys, "argv", ()), ""][0]).name,
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
@@ -141,33 +141,42 @@ def _me() -> dict[str, Any]:
 def _who(place: Path) -> str:
     """Who holds a lock, in a few words: its text may be a moment behind."""
     for _ in range(_LOOKS):
-        held = _text(place)
-        if held is not None and _runs(held):
-            return _told(held)
+        if (held := _held(place)) and held.runs:
+            return str(held)
         time.sleep(_PAUSE)
     return _NOBODY
 
 
-def _text(place: Path) -> dict[str, Any] | None:
-    """What a lock file says, None for nothing."""
-    with suppress(OSError, ValueError, RecursionError), open_file(place) as file:
-        held = json.loads(file.read(_SIZE))
-        return held if type(held) is dict else None
-    return None
+class _Holder(NamedTuple):
+    """What a lock's text tells; `started` is "" where nothing told."""
+
+    pid: int
+    started: str
+    host: str
+    program: str
+    since: str
+
+    @property
+    def runs(self) -> bool:
+        """Whether that process is there; elsewhere nobody can tell."""
+        return self.host != platform.node() or process_alive(self.pid, self.started or None)
+
+    def __str__(self) -> str:
+        program = f" ({self.program})" if self.program else ""
+        host = "" if self.host == platform.node() else f" on {self.host}"
+        since = f" since {self.since}" if self.since else ""
+        return f"process {self.pid}{program}{host} writes to it{since}"
 
 
-def _runs(held: dict[str, Any]) -> bool:
-    """Whether the process that a lock's text names is there; elsewhere nobody can tell."""
-    if held.get("host") != platform.node():
-        return True
-    pid, started = held.get("pid"), held.get("started")
-    return type(pid) is int and process_alive(pid, started if type(started) is str else None)
-
-
-def _told(held: dict[str, Any]) -> str:
-    program = "".join(c for c in str(held.get("program", "")) if c.isprintable())
-    host = "" if held.get("host") == platform.node() else f" on {held.get('host')}"
-    since = str(held.get("since", ""))
-    return f"process {held.get('pid')}{f' ({program})' * bool(program)}{host} writes to it" + (
-        f" since {since}" * bool(since)
-    )
+def _held(place: Path) -> _Holder | None:
+    """What stands in a lock file, whoever wrote it; None where that is nothing of ours."""
+    try:
+        with open_file(place) as file:
+            value = json.loads(file.read(_SIZE))
+    except (OSError, ValueError, RecursionError):
+        return None
+    pid = value.get("pid") if type(value) is dict else None
+    if type(pid) is not int or not 0 < pid < _MOST or type(value.get("host")) is not str:
+        return None
+    texts = (str(value.get(name) or "")[:_LONGEST] for name in _Holder._fields[1:])
+    return _Holder(pid, *("".join(c for c in text if c.isprintable()) for text in texts))

@@ -51,8 +51,15 @@ def read_back(source: FileSource, codec: Codec) -> tuple[History, Tail]:
         value = parsed(text)
         if value is None and not text.strip():
             last = start + len(text) + whole
+        elif value is None and torn < 0:
+            # A power cut may leave NULs in the place of a record's newline alone.
+            told = text.rstrip(b"\0")
+            torn = start
+            if told != text and (value := _value(told)) is not None:
+                history.see(codec.decode(value), start)
+                torn, ended = start + len(told), False
         elif value is None:
-            torn = start if torn < 0 else torn
+            pass
         elif torn >= 0:
             raise _damaged(source, number)
         else:
