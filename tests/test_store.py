@@ -339,3 +339,21 @@ def test_a_lock_that_is_a_link_is_not_followed(folder):
     with pytest.raises(WriteError):
         store.open("harbour")
     assert other.read_text() == "kept"
+
+
+def test_the_memory_of_a_session_grows_with_it(folder, tmp_path, monkeypatch):
+    """It is that of the file, also where another process takes it up."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    store = SessionStore(folder, "mycodeagent")
+    with store.open("harbour") as session:
+        assert session.memory().records == 0
+        session.append(ASK)
+        assert "Is the lamp lit?" in session.memory().render()
+        session.append(call(tool="buy", thing="oil"))
+        assert "buy" in session.memory().render()
+        session.append(result())
+        session.append(SAY)
+        assert session.memory().as_dict() == store.memory("harbour").as_dict()
+    assert len(list((tmp_path / "cache").rglob("*.json"))) == 1
+    with store.open("harbour") as session:
+        assert session.memory().as_dict() == store.memory("harbour").as_dict()

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sesstool.api import in_use
+from sesstool.api import in_use, remembering
 from sesstool.errors import InputError, UsageError
 from sesstool.records.lock import WriterLock
 from sesstool.records.write import real_path
 from sesstool.store.astorlm import AstorLMCodec
 from sesstool.store.chat import OpenAIChatCodec
 from sesstool.store.codec import Codec
+from sesstool.store.memory import SessionMemory
 from sesstool.store.mycodeagent import MyCodeAgentCodec
 from sesstool.store.reading import messages, opened, read_back
 from sesstool.store.recorder import Recorder
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
     from sesstool.retention.entries import Entry
     from sesstool.store.world import Change
 
-__all__ = ["Durability", "Recorder", "ResumeState", "SessionStore", "StoredSession"]
+__all__ = [
+    "Durability",
+    "Recorder",
+    "ResumeState",
+    "SessionMemory",
+    "SessionStore",
+    "StoredSession",
+]
 
 _CODECS: dict[str, type[Codec]] = {
     codec.format.name: codec for codec in (OpenAIChatCodec, AstorLMCodec, MyCodeAgentCodec)
@@ -90,7 +98,11 @@ class SessionStore:
         another writer has it, InputError and WriteError.
         """
         path = self.path(session_id)
-        return StoredSession(path, self._codec(session_id), self._durability)
+        return StoredSession(path, self._fresh(session_id, path), self._durability)
+
+    def _fresh(self, session_id: str, path: Path) -> Codec:
+        home = self._codec.format.home(path)
+        return self._codec(session_id, str(home.parent) if home else "")
 
     def resume(
         self,
@@ -103,10 +115,18 @@ class SessionStore:
 
         Raises InputError where there is no such session, or where it is damaged.
         """
-        with opened(self._existing(session_id)) as source:
-            history, _ = read_back(source, self._codec(session_id))
+        path = self._existing(session_id)
+        with opened(path) as source:
+            history, _ = read_back(source, self._fresh(session_id, path))
             said = messages(source, history.codec, history.view)
             return resume_state(history, said, unanswered=unanswered, harmless=harmless)
+
+    def memory(self, session_id: str) -> SessionMemory:
+        """What a session is about and how it stands, also while it is open; see `SessionMemory`.
+
+        Raises InputError.
+        """
+        return remembering.memory(self._existing(session_id), format_name=self._codec.format.name)
 
     def fork(self, session_id: str, new_id: str, at: str = "") -> Fork:
         """A new session that starts as a copy, which tells what both sides inherit.

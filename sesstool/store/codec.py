@@ -36,11 +36,11 @@ class Codec(ABC):
     format: Format
     holds_facts = False
     run = ""
-    project = ""
 
-    def __init__(self, session_id: str) -> None:
+    def __init__(self, session_id: str, project: str = "") -> None:
         """Begin a session of this id."""
         self.session_id = session_id
+        self.project = project
 
     @classmethod
     @abstractmethod

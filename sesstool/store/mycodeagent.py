@@ -39,9 +39,9 @@ class MyCodeAgentCodec(Chat):
     format = MyCodeAgent()
     holds_facts = True
 
-    def __init__(self, session_id: str) -> None:
+    def __init__(self, session_id: str, project: str = "") -> None:
         """See `Codec`."""
-        super().__init__(session_id)
+        super().__init__(session_id, project)
         self._runs = self._step = 0
         self.run = "run-1"
         # The tools and runs of the calls since the last prompt, by their ids.

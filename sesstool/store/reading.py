@@ -55,7 +55,7 @@ def read_back(source: FileSource, codec: Codec) -> tuple[History, Tail]:
             # A power cut may leave NULs in the place of a record's newline alone.
             told = text.rstrip(b"\0")
             torn = start
-            if told != text and (value := _value(told)) is not None:
+            if told != text and (value := parsed(told)) is not None:
                 history.see(codec.decode(value), start)
                 torn, ended = start + len(told), False
         elif value is None:

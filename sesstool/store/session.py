@@ -28,7 +28,9 @@ from sesstool.records.write import cannot_write, make_folder, real_path
 from sesstool.store.codec import Codec
 from sesstool.store.facts import Checkpoint, End, Fact, Message, Phase, Said
 from sesstool.store.history import History, Life
+from sesstool.store.memory import SessionMemory
 from sesstool.store.reading import messages, opened, parsed, read_back
+from sesstool.store.remembered import Remembered
 from sesstool.store.state import ResumeState, Unanswered, resume_state, sent
 
 Durability = Literal["record", "turn", "interval", "never"]
@@ -69,6 +71,7 @@ class StoredSession:
         self._appender: Appender | None = None
         self._ticker: _Ticker | None = None
         self._untold: WriteError | None = None
+        self._remembered: Remembered | None = None
         self._behind = False
         try:
             make_folder(self.path.parent)
@@ -228,7 +231,7 @@ class StoredSession:
         if self._appender is not None:
             self._appender.close()
         self._appender = self._messages = None
-        self._codec = type(self._codec)(self.id)
+        self._codec = type(self._codec)(self.id, self._codec.project)
         self._history, self._ended = self._read()
         self._behind = False
 
@@ -255,6 +258,21 @@ class StoredSession:
         with self._guard:
             self._catch_up()
             return list(sent(self._history, self._said()))
+
+    def memory(self) -> SessionMemory:
+        """What the session is about and how it stands; see `SessionMemory`. Raises InputError.
+
+        What came since the last call is taken in, and only that: also the next day, for the state
+        is kept in the user's cache folder, without a word of the session.
+        """
+        self._usable()
+        with self._guard:
+            if not self.path.exists():
+                return SessionMemory(self._codec.format)
+            if self._remembered is None:
+                self._remembered = Remembered(self.path, format_name=self._codec.format.name)
+            self._remembered.update()
+            return self._remembered.memory
 
     def _said(self) -> Sequence[Message]:
         """The messages from the last checkpoint's window on: read once, then kept up."""
