@@ -34,7 +34,9 @@ from tests.conftest import (
     boundary,
     chat,
     dump,
+    envelope,
     head,
+    item,
     jsonl,
     linked,
     loads,
@@ -306,6 +308,21 @@ def test_a_call_that_waits_for_a_person_is_told_as_such(made):
     asked = use("a", "AskUserQuestion", questions=[])
     (call,) = made(f"{SESSION}.jsonl", prompt(1, None), answer(2, 1, asked)).open_calls
     assert (call.state, call.effect) == ("pending", "waits for a person")
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (item("reasoning", summary=[], encrypted_content="x"), "a thought without what came of it"),
+        (envelope("compacted", {"message": "so far"}), "a compaction without its summary"),
+        (envelope("compacted", {"message": "", "replacement_history": []}), ""),
+        (says("assistant", "done"), ""),
+    ],
+)
+def test_what_the_last_record_begins_is_told(last, expected, made):
+    """A provider may refuse it, and a repair mends it."""
+    done = made(ROLLOUT, meta(), says("user", "x"), last, says("assistant", "y"), at="3")
+    assert done.unfinished == expected
 
 
 def test_a_long_command_is_cut(made):
@@ -697,9 +714,9 @@ def test_codex_gets_a_header_where_the_thread_has_lost_its_own(made):
 def test_codex_forks_the_oldest_shape(made):
     """Its header has no envelope."""
     old = {"id": THREAD, "timestamp": "2025-08-01T06:00:00.000Z", "instructions": None, "git": {}}
-    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]}
-    first, second = records(made(ROLLOUT, old, item, new_id=NEW))
-    assert (first["id"], first["instructions"], second) == (NEW, None, item)
+    words = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]}
+    first, second = records(made(ROLLOUT, old, words, new_id=NEW))
+    assert (first["id"], first["instructions"], second) == (NEW, None, words)
 
 
 # pi.

@@ -395,10 +395,10 @@ def test_retention_takes_a_snapshot_with_its_session(request, which):
     """It is one of its pieces, and no damage of it."""
     path = request.getfixturevalue(which)
     place = Path(f"{path}.world.json")
-    if which == "quest":
-        worlds.snapshot(path)
-    os.utime(place, (1, 1))
+    os.utime(path, (1, 1))
+    worlds.snapshot(path, force=True)
     (group,) = survey([path, place])
+    assert group.modified.timestamp() == 1
     assert [piece.path for piece in group.pieces] == [path, place]
     assert group.trouble() == ("", "")
     place.unlink()

@@ -91,7 +91,10 @@ def snapshot(
         taken = _taken(source, format_name, progress, keys)
         text = (json.dumps(taken.as_json(), indent=2) + "\n").encode()
         chunks = iter([text])
-        create(place, source.seal.writer.seal(chunks) if source.seal else chunks, force=force)
+        data = source.seal.writer.seal(chunks) if source.seal else chunks
+        # Beside the session with its time: else to retention the session would be young again.
+        mtime = source.opened.st_mtime_ns if target is None else None
+        create(place, data, mtime=mtime, force=force)
         if target is not None and source.path is not None:
             log.note_copy(api.state_folder(), place, source.path, sealed=source.seal is not None)
     return taken, place

@@ -114,8 +114,11 @@ def _note(shared: Common, made: Fork) -> None:
         shared.note(f"{safe(made.missing)}: what was done in it is not listed")
     if made.open_calls:
         verb = "has" if len(made.open_calls) == 1 else "have"
-        name = quoted(made.path)
         shared.note(f"{count(len(made.open_calls), 'call')} at the end {verb} no result")
+    if made.unfinished:
+        shared.note(f"it ends with {made.unfinished}, which providers may refuse")
+    if made.open_calls or made.unfinished:
+        name = quoted(made.path)
         shared.note(f"next: sesstool resume {name}, and sesstool repair {name}")
 
 
