@@ -711,6 +711,14 @@ def test_codex_gets_a_header_where_the_thread_has_lost_its_own(made):
     assert same == [says("user", "x"), says("assistant", "y")]
 
 
+def test_codex_gets_a_sound_header_of_a_damaged_one(made):
+    """What is wrong with the parent's is not wrong twice."""
+    damaged = dump(meta()).replace(b"/srv", b"/\xff\0srv")
+    done = made(ROLLOUT, damaged, says("user", "x"))
+    assert kinds(done.path) == kinds(done.parent) != []
+    assert json.loads(done.path.read_bytes().splitlines()[0])["type"] == "session_meta"
+
+
 def test_codex_forks_the_oldest_shape(made):
     """Its header has no envelope."""
     old = {"id": THREAD, "timestamp": "2025-08-01T06:00:00.000Z", "instructions": None, "git": {}}

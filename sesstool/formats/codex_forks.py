@@ -175,7 +175,9 @@ class CodexForker(UuidForker):
         self, record: Record | None, told: dict[str, bytes | None], **around: bytes
     ) -> bytes:
         """The header of the fork, made of the parent's where it has one, with these members."""
-        raw = record.raw if record is not None else b"{}"
+        raw = b"{}"
+        if record is not None:
+            raw = dumps(record.value) if record.healed else record.raw
         payload = mapping(record.value).get("payload") if record is not None else None
         place = locate(raw, "/payload") if type(payload) is dict else None
         head = raw[place.start : place.end] if place is not None else b"{}"
