@@ -49,7 +49,7 @@ FORMATS = sorted(WRITERS)
 OURS = {
     *("html", "head", "meta", "title", "style", "body", "a", "header", "h1", "h2", "h3", "bdi"),
     *("dl", "dt", "dd", "nav", "details", "summary", "ol", "li", "span", "main", "section"),
-    *("article", "div", "p", "footer"),
+    *("article", "div", "p", "footer", "table", "thead", "tbody", "tr", "th", "td"),
 }
 HOSTILE = [
     EVIL,

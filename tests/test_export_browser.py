@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from sesstool.export import folder, html
+from sesstool.export import folder, html, run_page
 from sesstool.export.sections import Choice, Reading
 from tests.conftest import Memory, answer, blocks, jsonl, prompt, result, use, words
+from tests.test_export_run import errands
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 AXE = os.environ.get("SESSTOOL_TEST_AXE", "")
@@ -100,6 +101,15 @@ def test_a_page_with_everything_is_accessible(tmp_path, screen, expand):
     """No violation of any rule of axe, contrast included, and no line runs out of the window."""
     text = page(EVERYTHING, Choice(notes=True, expand=expand))
     found = judged(text, tmp_path, *SCREENS[screen])
+    assert found == {"bad": [], "wide": found["wide"], "dark": screen == "dark"}
+    assert found["wide"] <= 0
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_page_of_a_run_is_accessible(tmp_path, screen):
+    """Its tables, too."""
+    path, trace = errands(tmp_path)
+    found = judged("".join(run_page(path, trace)), tmp_path, *SCREENS[screen])
     assert found == {"bad": [], "wide": found["wide"], "dark": screen == "dark"}
     assert found["wide"] <= 0
 

@@ -141,6 +141,17 @@ def test_what_tells_of_no_error_did_not_fail(result_):
     assert told_of("go", ("Bash", {"command": "rm pier"}, result_))["failed"] == []
 
 
+@pytest.mark.parametrize(
+    "told", ["Wall time: 1\nProcess running with session ID 7", "Command running in background"]
+)
+def test_what_runs_on_is_told(told):
+    """Nobody knows yet how it ends."""
+    found = told_of("go", ("Bash", {"command": "serve"}, told), ("Bash", {"command": "rm x"}, ""))
+    assert [one["running"] for one in found["done"]] == [True, False]
+    found = told_of("go", ("Bash", {"command": "pytest"}, told))
+    assert found["checks"][0]["outcome"] == "running"
+
+
 def test_the_flag_of_a_result_counts():
     """And without it words of an error do not, where results have a flag."""
     records = [
@@ -287,6 +298,14 @@ def test_only_the_last_words_of_a_turn_are_its_conclusion():
     ]
 
 
+def test_code_is_no_conclusion():
+    """The words before it are; code alone is better than nothing."""
+    found = memory_of(said("user", "go"), said("assistant", "Mended:\n```\nrm -r pier\n```"))
+    assert found.as_dict()["decided"][0]["said"] == "Mended:"
+    found = memory_of(said("user", "go"), said("assistant", "```\nrm -r pier\n```"))
+    assert found.as_dict()["decided"][0]["said"] == "``` rm -r pier ```"
+
+
 TODOS = [
     ("TodoWrite", "todos", "content"),
     ("update_plan", "plan", "step"),
@@ -325,6 +344,14 @@ def test_tasks_are_told_one_by_one():
         ("TaskUpdate", {"taskId": "2", "status": "in_progress"}, "Updated"),
     )["todos"]
     assert found == {"summary": "1 of 3 done", "open": ["sand (in progress)", "paint"], "line": 10}
+
+
+def test_of_a_list_and_tasks_the_newer_count():
+    """Agents change from one to the other."""
+    list_ = ("TodoWrite", {"todos": [{"content": "saw"}]}, "ok")
+    task = ("TaskCreate", {"subject": "sand"}, "Task #1 created successfully: sand")
+    assert told_of("go", list_, task)["todos"]["open"] == ["sand"]
+    assert told_of("go", task, list_)["todos"]["open"] == ["saw"]
 
 
 def test_a_compaction_takes_nothing_away():
@@ -381,6 +408,16 @@ def test_a_rewind_that_nothing_follows_counts():
     assert memory_of(*records, leaf).as_dict()["goal"]["text"] == "write a"
     found = memory_of(*records, leaf, *wrote(7, 6, "c")).as_dict()
     assert [one["target"] for one in found["done"]] == ["a", "b", "c"]
+
+
+def test_of_two_writers_the_last_record_tells_which_way_goes_on():
+    """Each record belongs to the turn that it hangs from."""
+    one, other = wrote(4, 3, "b"), wrote(7, 3, "c")
+    records = [*wrote(1, None, "a"), one[0], other[0], *one[1:], *other[1:]]
+    assert [d["target"] for d in memory_of(*records).as_dict()["done"]] == ["a", "c"]
+    found = memory_of(*records, answer(10, 6)).as_dict()
+    assert [d["target"] for d in found["done"]] == ["a", "b"]
+    assert found["goal"]["text"] == "write b"
 
 
 def test_results_of_parallel_calls_are_no_branches():
@@ -583,7 +620,21 @@ def test_the_message_is_bounded(long, limit):
     if limit >= 4000:
         assert "Mend pier 699" in message
         assert "at first: Mend pier 0" in message
-        assert "earlier" in message
+    if limit == 100_000:
+        assert "Done:\n- 680 earlier\n- Write /srv/680/" in message
+        assert message.count("\n- uuu") == 20
+        assert "To do (0 of 300 done, 280 more to do):" in message
+
+
+def test_the_first_to_dos_and_the_newest_work_are_kept_longest():
+    """To-dos stand in their order, the rest in that of time."""
+    todos = [{"content": f"todo {n} " + "x" * 90} for n in range(20)]
+    done = [("Write", {"file_path": f"file {n} " + "y" * 90}, "ok") for n in range(20)]
+    message = memory_of(*chat("go", ("TodoWrite", {"todos": todos}, "ok"), *done)).render(1800)
+    assert "todo 0 " in message
+    assert "todo 19 " not in message
+    assert "file 19 " in message
+    assert "file 0 " not in message
 
 
 def test_what_is_left_out_adds_up(long):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sesstool.api.remembering import Remembered, memory
 from sesstool.errors import NotASessionError
 from sesstool.model.session import open_session
+from sesstool.records.recover import HEAD_LINES
 from sesstool.store import keeping
 from sesstool.store import memory as memories
 from sesstool.store.lineage import IDS, TURNS, Lineage
@@ -38,7 +39,7 @@ from tests.conftest import (
 )
 from tests.seeds import SEEDS
 from tests.test_formats_whole import changed
-from tests.test_memory import SAMPLE, chat, memory_of
+from tests.test_memory import SAMPLE, chat, life, memory_of
 
 CANARY = "Zq7canary"
 
@@ -174,6 +175,41 @@ def test_in_parts_as_in_one_go(tmp_path_factory, made, data):
             assert state(memory(path)) == expected
 
 
+SHORT = jsonl(
+    said("user", [{"type": "text", "text": "go"}]),
+    said("assistant", [{"type": "text", "text": "I look"}, use("a", "Write", file_path="a")]),
+    said("user", [{"type": "tool_result", "tool_use_id": "a", "content": "ok"}]),
+    said("assistant", [{"type": "text", "text": "done"}]),
+)
+LONG = jsonl(*[said("user", f"prompt {n}") for n in range(HEAD_LINES + 8)])
+DAMAGED = {
+    "sound": SHORT,
+    "a torn record before a whole one": SHORT.replace(b'\n{"role"', b'\n{"{"role"', 1),
+    "a record over several lines": LONG + SHORT.replace(b", ", b",\n ").replace(b",", b",\n"),
+    "a list of records": b"[" + SHORT.replace(b"}\n{", b"},\n{")[:-1] + b"]\n",
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_file_can_be_read_at_any_size(tmp_path, kind):
+    """Wherever its last write was broken off."""
+    whole = DAMAGED[kind]
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(whole)
+    expected = fresh(path)
+    for size in range(len(LONG) if whole.startswith(LONG) else 60, len(whole)):
+        path.write_bytes(whole[:size])
+        seen = Remembered(path, cache=False)
+        try:
+            seen.update()
+        except NotASessionError:
+            continue
+        with path.open("ab") as file:
+            file.write(whole[size:])
+        seen.update()
+        assert seen.memory.as_dict() == expected[0]
+
+
 @pytest.mark.parametrize("name", SEEDS)
 def test_every_format_is_taken_up_at_every_record(name):
     """The saved state and the records behind it give what all the records give."""
@@ -245,13 +281,25 @@ def test_turns_that_are_forgotten_lose_no_item():
     assert again["taken_back"] == 40
 
 
+def test_what_was_taken_back_stays_so_when_its_turn_is_forgotten():
+    """What stood before the first prompt was taken back by a prompt that hangs from nothing."""
+    rows = [answer(1, None, use("u", "Write", file_path="lost")), result(2, 1, "u")]
+    rows += [prompt(3, None, "start"), answer(4, 3, use("v", "Write", file_path="kept"))]
+    rows.append(result(5, 4, "v"))
+    assert [d["target"] for d in memory_of(*rows).as_dict()["done"]] == ["kept"]
+    rows += [prompt(n, n - 1, f"prompt {n}") for n in range(6, TURNS + 50)]
+    assert [d["target"] for d in memory_of(*rows).as_dict()["done"]] == ["kept"]
+
+
 def test_ids_are_forgotten_and_prompts_found_by_what_they_hang_from():
     """A prompt that hangs from where a known one hangs takes that one's place."""
     rows = [prompt(1, None, "one"), answer(2, 1), prompt(3, 2, "two")]
-    rows += [answer(n, n - 1) for n in range(4, IDS + 10)]
+    rows += [answer(4, 3, use("u", "Write", file_path="a")), result(5, 4, "u")]
+    rows += [answer(n, n - 1) for n in range(6, IDS + 10)]
     found = memory_of(*rows, prompt(IDS + 10, 2, "three")).as_dict()
     assert (found["goal"]["text"], found["first_goal"]["text"]) == ("three", "one")
-    assert memory_of(*rows).as_dict()["goal"]["text"] == "two"
+    assert (found["done"], found["taken_back"]) == ([], 1)
+    assert [d["target"] for d in memory_of(*rows).as_dict()["done"]] == ["a"]
 
 
 # Between runs.
@@ -348,6 +396,61 @@ def test_a_file_that_was_rewritten_is_read_anew(session, change, reason):
     assert found == fresh(session)
     assert said_ == [f"the memory is drawn anew, what was kept of it is of no use: {reason}"]
     assert notes(session)[0] == []
+
+
+def test_a_reading_that_fails_leaves_nothing_half_way(session, monkeypatch):
+    """The next one begins anew."""
+    seen = Remembered(session)
+    seen.update()
+    with session.open("ab") as file:
+        file.write(jsonl(*[said("user", f"prompt {n}") for n in range(9)]))
+    see, fails = SessionMemory.see, iter([False, False, False, True])
+
+    def failing(*given_):
+        if next(fails):
+            raise OSError("the disk is gone")
+        see(*given_)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SessionMemory, "see", failing)
+        with pytest.raises(OSError, match="gone"):
+            seen.update()
+    seen.update()
+    assert state(seen.memory) == fresh(session)
+
+
+def test_records_of_another_session_are_passed_over_also_later(tmp_path):
+    """The first record of a transcript tells whose it is, whatever was read before."""
+    rows = life("requested", "started")
+    other = [row | {"session_id": "session-tower"} for row in life("requested")]
+    other[0]["payload"]["content"] = "Mend the tower"
+    path = tmp_path / "transcript-session-mill.jsonl"
+    path.write_bytes(jsonl(*rows))
+    memory(path)
+    with path.open("ab") as file:
+        file.write(jsonl(*other, *other))
+    assert memory(path).as_dict()["goal"]["text"] == "Mend the pier"
+    assert state(memory(path)) == fresh(path)
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_change_in_the_middle_is_seen(session, replaced):
+    """Far from the head and from the end: by the inode, or as nothing was appended."""
+    padding = [said("system", "x" * 3000) for _ in range(4)]
+    session.write_bytes(jsonl(*padding, *SAMPLE, *padding, said("system", "end")))
+    memory(session)
+    data = session.read_bytes().replace(b"Mend the pier", b"Mend the lamp")
+    if replaced:
+        other = session.with_name("other")
+        other.write_bytes(data)
+        other.replace(session)
+    else:
+        session.write_bytes(data)
+        os.utime(session, (1, 1))  # no clock is asked whether time went by
+    reasons, found = notes(session)
+    assert found == fresh(session)
+    assert found[0]["goal"]["text"] == "Mend the lamp"
+    assert len(reasons) == 1
 
 
 @pytest.mark.parametrize("kind", ["empty", "cut", "json", "byte", "version"])

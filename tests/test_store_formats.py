@@ -729,3 +729,65 @@ def _is_sound(messages):
         assert waiting == []
         waiting = list({call["id"] for call in message.get("tool_calls", ())})
     assert waiting == []
+
+
+def places(value):
+    """The keys that lead to each value inside an object."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield (key,)
+        if isinstance(value[key], (dict, list)):
+            yield from ((key, *more) for more in places(value[key]))
+
+
+ODD = [None, True, -1, 1.5, 10**400, "", "x", [], [[]], {}, {"a": [{}]}, ["x"], "\ud83d"]
+TALKS = {
+    "mycodeagent": [
+        ASK,
+        Transition("on", "why", "off", {"subagent": {"session_id": "x"}}),
+        calling("c1", "c2", content=""),
+        *lived("c1", "requested", "completed"),
+        result("c1"),
+        Checkpoint("sum", 1, 3, "cp", (), {"a": 1}),
+        End("completed", {"a": 1}),
+    ],
+    "openai-chat": [ASK, calling("c1", "c2"), result("c1"), TEXT],
+    "astorlm": [
+        blocks(say("Go")),
+        blocks(say("Buying."), use("a"), use("b"), role="assistant"),
+        blocks(returned("a"), say("and")),
+    ],
+}
+
+
+@pytest.mark.parametrize("form", TALKS)
+def test_any_value_anywhere_is_read(tmp_path, form):
+    """Whatever stands in a record: a state, or an error that says what to do."""
+    store = SessionStore(tmp_path / "sessions", form, durability="never")
+    path = kept(store, *TALKS[form])
+    base = records(path)
+    side = tmp_path / "sessions" / "harbour.meta.json"
+    for number, record in enumerate(base):
+        for place in places(record):
+            for odd in ODD:
+                changed = json.loads(json.dumps(record))
+                inside = changed
+                for key in place[:-1]:
+                    inside = inside[key]
+                inside[place[-1]] = odd
+                lines = [*base[:number], changed, *base[number + 1 :]]
+                path.write_text("".join(json.dumps(one) + "\n" for one in lines))
+                side.unlink(missing_ok=True)
+                try:
+                    told = store.resume(NAME)
+                except InputError:
+                    continue
+                if number == len(base) - 1 or odd in ([[]], "x"):
+                    _goes_on(store, form, told)
+
+
+def _goes_on(store, form, told):
+    """A session of any records is resumed, and written to."""
+    with store.open(NAME) as session:
+        assert session.resume().messages == told.messages
+        session.append(blocks(say("More")) if form == "astorlm" else ASK)
+        session.messages()

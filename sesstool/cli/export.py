@@ -89,6 +89,11 @@ class Size(click.ParamType[tuple[int, int]]):
 @click.option(
     "--idle", type=Number(), metavar="SECONDS", help="Of cast: how long a pause is shown; 2."
 )
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    help="Of html: what a recorder wrote beside the session; it tells what the run used.",
+)
 @click.option("--no-typing", is_flag=True, help="Of cast: what was said is there at once.")
 @click.option("--force", is_flag=True, help="Let -o overwrite a file.")
 @key_options
@@ -109,6 +114,7 @@ def command(
     size: tuple[int, int] | None,
     speed: float | None,
     idle: float | None,
+    trace: Path | None,
     no_typing: bool,
     force: bool,
     identities: tuple[Path, ...],
@@ -127,6 +133,8 @@ def command(
     first, last = line_range(records)
     target = shared.output if str(shared.output) != "-" else None
     useless = key is not None and profile is None
+    if trace is not None and to != "html":
+        raise UsageError(f"--trace is for html, and not for {to}", hint="leave it out")
     _refuse(to, target, split=split, expand=expand, force=force, key=useless)
     told = _of_cast(to, cast_version, size, speed, idle, no_typing=no_typing)
     if to == CAST:
@@ -139,7 +147,7 @@ def command(
     lean_heap()
     found = single(path)
     if target is not None:
-        refuse_inputs(target, found, *([key] if key else []), *identities)
+        refuse_inputs(target, found, *filter(None, (key, trace)), *identities)
     keys = keys_of(shared, identities, passphrase_fd)
     with exported(
         found, profile=profile or "", key=secret, format_name=format_name or "", keys=keys
@@ -154,6 +162,8 @@ def command(
                 profile=profile or "",
                 branch=branch,
             )
+            if trace is not None:
+                reading.trace(trace)
             if split is not None and target is not None:
                 from sesstool.export.folder import write  # noqa: PLC0415 - few runs need it
 

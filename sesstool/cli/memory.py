@@ -16,7 +16,7 @@ from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import destination, noted, refuse_output, single, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import InputError, UsageError
-from sesstool.store.recall import left_word, remarks_on, sections
+from sesstool.store.recall import remarks_on, sections
 from sesstool.text import safe
 
 _POLL = 0.5
@@ -112,10 +112,8 @@ def _lines(path: str, told: dict[str, Any]) -> Iterator[str]:
     yield f"{safe(path)}: {told['format']}, {told['records']:,} records"
     for part in sections(told):
         yield f"\n{part.title}"
-        if part.left:
-            yield f"         {part.left:,} {left_word(part)}"
-        for words, line in part.entries:
-            yield f"{line:>7}  {safe(words)}"
+        for words, line in part.rows():
+            yield f"{line or '':>7}  {safe(words)}"
     tail = remarks_on(told)
     if tail:
         yield ""

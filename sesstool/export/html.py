@@ -82,6 +82,7 @@ def render(
     yield from _written(
         "page.html.j2",
         facts=facts(reading, choice),
+        run=None if pages else _run(reading, choice),
         name=reading.name,
         prompts=prompts[:_LISTED],
         unlisted=len(prompts) > _LISTED,
@@ -95,8 +96,29 @@ def render(
 def index(reading: Reading, choice: Choice, pages: Iterable[Any]) -> Iterator[str]:
     """The page that leads to all the others."""
     yield from _written(
-        "index.html.j2", facts=facts(reading, choice), name=reading.name, pages=pages
+        "index.html.j2",
+        facts=facts(reading, choice),
+        run=_run(reading, None),
+        name=reading.name,
+        pages=pages,
     )
+
+
+def _run(reading: Reading, choice: Choice | None) -> dict[str, Any] | None:
+    """What is told of the run; with a choice, calls lead to the records that it shows."""
+    run = reading.run
+    told = run.facts()
+    linked = choice is not None and reading.branch == "all"
+    if not told:
+        return None
+    return {
+        "facts": told,
+        "calls": run.calls,
+        "unlisted": run.unlisted,
+        "steps": run.steps,
+        "more_steps": run.step_count > len(run.steps),
+        "lines": range(choice.first, choice.last + 1) if choice and linked else range(0),
+    }
 
 
 def file_of(number: int) -> str:

@@ -12,9 +12,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 from sesstool.errors import UsageError
+from sesstool.export.run import Run
 from sesstool.formats.base import Origin, Place
 from sesstool.formats.events import Checkpoint, Event, Meaning, Message, ToolCall, ToolResult
 from sesstool.model.graph import Branch, Graph
@@ -101,9 +103,9 @@ class Reading:
 
     `name` is what it is called, `profile` that of its redaction, "" for none. `fragments`,
     `notes` and `unanswered` count pieces that are no record, records that say nothing, and calls
-    without a result. `origin` is the
-    session that it goes on from. `branch` is "all", "live" for what a resume reaches, or the
-    record that a branch ends with, by line, id or the beginning of its id.
+    without a result. `origin` is the session that it goes on from, `run` what is told of the run.
+    `branch` is "all", "live" for what a resume reaches, or the record that a branch ends with, by
+    line, id or the beginning of its id.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class Reading:
         self.session = open_session(source, format_name)
         self.fragments = self.notes = self.unanswered = 0
         self.origin: Origin | None = None
+        self.run = Run(self.session.format.name)
         self._main: str | None = None
         self._prompts = (array("q"), array("q"), array("q"))
         self._states: dict[int, str] = {}
@@ -142,6 +145,12 @@ class Reading:
         self._part: defaultdict[int, list[Branch]] = defaultdict(list)
         for other in self.branches:
             self._part[other.fork].append(other)
+
+    def trace(self, path: Path) -> None:
+        """Take in what a recorder's trace tells of the run. Raises InputError."""
+        form, own = self.session.format, self.session.source.path
+        named = form.session_id(own) or own.name.partition(".jsonl")[0] if own else ""
+        self.run.trace(path, self.session.id or named)
 
     @property
     def turns(self) -> int:
@@ -214,6 +223,7 @@ class Reading:
             if meaning is None:
                 self.fragments += not _is_blank(record)
                 continue
+            self.run.see(record, meaning)
             if graph is not None and meaning.linked:
                 named_leaf.see(record, meaning, len(graph) - 1)
             if number < _ORIGIN and self.origin is None and record.value is not None:

@@ -165,6 +165,7 @@ class MyCodeAgent(Format):
             body = {"status": "error", "error": error, "data": {"recovered": True}}
             words = json.dumps(body, ensure_ascii=False)
         seed = f"{record.get('event_id')}/{question.call_id}"
+        seed = seed.encode("utf-8", "backslashreplace").decode()  # an id may hold half a character
         envelope = ("timestamp", "session_id", "run_id", "step")
         out = {"event_id": f"evt-{uuid5(NAMESPACE_OID, seed).hex}"}
         out |= {key: record[key] for key in envelope if key in record}

@@ -44,7 +44,7 @@ class AstorLMCodec(Codec):
         if not isinstance(fact, Said):
             return None
         message = fact.message
-        if message.get("role") not in _ROLES:
+        if text(message.get("role")) not in _ROLES:
             raise UsageError(
                 "a message has no role that astorLM has",
                 hint=f"give it one of {', '.join(sorted(_ROLES))}",
@@ -73,7 +73,7 @@ class AstorLMCodec(Codec):
 
     def decode(self, value: dict[str, Any]) -> Fact | None:
         """See `Codec.decode`."""
-        return Said(value) if value.get("role") in _ROLES else None
+        return Said(value) if text(value.get("role")) in _ROLES else None
 
     def calls(self, message: Message) -> list[Call]:
         """See `Codec.calls`."""

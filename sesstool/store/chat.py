@@ -69,7 +69,7 @@ class OpenAIChatCodec(Chat):
 
     def decode(self, value: dict[str, Any]) -> Fact | None:
         """See `Codec.decode`."""
-        return Said(value) if value.get("role") in _ROLES else None
+        return Said(value) if text(value.get("role")) in _ROLES else None
 
     def answers(self, found: list[tuple[Call, Evidence]]) -> list[Message]:
         """See `Codec.answers`."""
@@ -79,7 +79,7 @@ class OpenAIChatCodec(Chat):
 
 def checked(message: Message) -> dict[str, Any]:
     """A chat message, as a dict. Raises UsageError where it is none."""
-    role = message.get("role")
+    role = text(message.get("role"))
     if role not in _ROLES:
         raise UsageError(
             "a message has no role that chat messages have",

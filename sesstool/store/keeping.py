@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,8 +64,7 @@ def save(source: FileSource, memory: SessionMemory, to: Reached) -> None:
     assert source.path is not None
     path = cache_path(source.path)
     make_folder(path.parent)
-    file = [source.opened.st_dev, source.opened.st_ino]
-    value = {"file": file, "reached": to, "memory": memory.saved()}
+    value = {"file": _file(source), "reached": to, "memory": memory.saved()}
     body = json.dumps(value, separators=(",", ":")).encode()
     new = not path.exists()
     create(path, [_sum(body), b"\n", body], force=True)
@@ -92,20 +92,24 @@ def load(source: FileSource, form: Format) -> tuple[SessionMemory, Reached] | No
         value: dict[str, Any] = decode(body)
         at, line, told = value["reached"]
         file, saved = value["file"], value["memory"]
-        whole(at, line)
+        whole(at, line, *file[:4])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError("it is damaged") from error
     if not 0 <= at <= source.size or line < 1:
         raise ValueError("the file is shorter than it was")
-    if file != [source.opened.st_dev, source.opened.st_ino] or told != digest(source, at):
+    now = _file(source)
+    # A longer file was appended to, as its bytes must prove; one as long is still the same.
+    same = file[:2] == now[:2] and (file[2] != now[2] or file == now)
+    if not same or told != digest(source, at):
         raise ValueError("the file was rewritten")
+    memory = SessionMemory.restored(form, saved, partial(record_at, source))
+    return memory, Reached(at, line, told)
 
-    def read(place: Place) -> dict[str, Any]:
-        if place.end > at:
-            raise ValueError("a place beyond what was read")
-        return record_at(source, place)
 
-    return SessionMemory.restored(form, saved, read), Reached(at, line, told)
+def _file(source: FileSource) -> list[int]:
+    """What stat shows of a file: device, inode, size, mtime in ns."""
+    file = source.opened
+    return [file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns]
 
 
 def _sum(body: bytes) -> bytes:

@@ -78,7 +78,7 @@ class Lineage:
             turn = self._linked(meaning, start, prompt=prompt)
             self._remember(meaning.id, turn, end)
         else:
-            if prompt and not meaning.scope:
+            if prompt:
                 self._open(Turn(self.current, ALL, start))
             if back > 0:
                 self._roll_back(back, start)

@@ -146,7 +146,7 @@ class MyCodeAgentCodec(Chat):
         self._step = step if type(step) is int else self._step
         if kind == "message":
             return self._said(value, mapping(payload.get("metadata")))
-        if kind == "tool_lifecycle" and payload.get("status") in _PHASES:
+        if kind == "tool_lifecycle" and text(payload.get("status")) in _PHASES:
             name = payload["status"]
             shown = payload.get("args")
             if name in ("completed", "failed"):

@@ -35,13 +35,21 @@ _OUTCOMES = {"ok": "no error", "running": "still running when it was told", "fai
 class Section:
     """A part of the memory: entries of one line each with the line of the session, oldest first.
 
-    `left` counts what is left out, which is older than what is not.
+    `left` counts what is left out: the oldest, and of to-dos the last.
     """
 
     name: str
     title: str
     entries: list[tuple[str, int]]
     left: int = 0
+
+    def rows(self) -> Iterator[tuple[str, int]]:
+        """The entries, and how many are left out, in the place of these with the line 0."""
+        if self.left and self.name != "todos":
+            yield f"{self.left:,} earlier", 0
+        yield from self.entries
+        if self.left and self.name == "todos":
+            yield f"{self.left:,} more", 0
 
 
 def as_dict(memory: SessionMemory) -> dict[str, Any]:
@@ -259,16 +267,9 @@ def _written(parts: list[Section], tail: list[str]) -> str:
     lines = [_HEAD]
     for part in parts:
         lines.append(f"\n{part.title}:")
-        lines += [f"- {words}" for words, _ in part.entries]
-        if part.left:
-            lines.append(f"- and {part.left} {left_word(part)}")
+        lines += [f"- {words}" for words, _ in part.rows()]
     if not parts:
         lines.append("\nNothing is known yet.")
     if tail:
         lines += ["", *tail]
     return "\n".join(lines) + "\n"
-
-
-def left_word(part: Section) -> str:
-    """What is said of those that are left out, behind their number."""
-    return "more" if part.name == "todos" else "earlier"

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from sesstool.formats.base import ASKING, Format, blocks, mapping, text
 from sesstool.formats.events import Message, ToolCall, ToolResult
-from sesstool.formats.wording import INJECTED
+from sesstool.formats.wording import INJECTED, MARK
 from sesstool.model.effects import Effect, decoded, effects
 from sesstool.model.passages import named
 from sesstool.model.units import flat
@@ -61,7 +61,6 @@ _PROGRAMS = r"""
 _CHECK = re.compile(rf"\s*+{_BEFORE}(?:{_PROGRAMS})(?![\w-])", re.VERBOSE)
 _JOINED = re.compile(r"&&|\|\||[;|\n]")
 _HEREDOC = re.compile(r"<<-?\s*['\"]?\w+['\"]?(?=.*\n)")
-# What only cuts or redirects the output of a check.
 _TRIMMED = re.compile(r"\s*(?:2>&1|\|\s*(?:tail|head|cat|grep)\b[^|;&]*)\s*$")
 
 _EXIT = re.compile(r"(?:exit code|exited with code|exit status)\W{0,3}(-?\d+)", re.IGNORECASE)
@@ -81,7 +80,7 @@ _OUTPUT = re.compile(r"^Output:\s*\n", re.MULTILINE)
 _SENTENCE = re.compile(r".+?[.!?…](?=\s|$)|.+$")
 _COMMAND = re.compile(r"<command-name>\s*([^<]+?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>\s*([^<]+?)\s*</command-args>")
-_BOX = re.compile(r"^\s*(?:[-*]|\d+\.)\s*\[(.)\]\s*(.+)$", re.MULTILINE)
+_BOX = re.compile(r"^[ \t]*+(?:[-*]|\d{1,4}\.)[ \t]*+\[(.)\][ \t]*+(.+)$", re.MULTILINE)
 # Transitions that tell of more than the next step.
 _KEPT_ON = ("stop_hook_blocking", "model_recovery_failed", "unrecoverable_error")
 _CREATED = re.compile(r"#(\w{1,20})")
@@ -124,7 +123,7 @@ def goal(event: Message) -> str:
     """What a person asked for, "" where the agent itself put the words in."""
     words = flat(event.content, named)
     if not INJECTED.match(words):
-        return "" if words.startswith("[Request interrupted") else one_line(words, GOAL)
+        return "" if words.startswith(("[Request interrupted", MARK)) else one_line(words, GOAL)
     name, given = _COMMAND.search(words[:_HEAD]), _ARGUMENTS.search(words[: 2 * _HEAD])
     return one_line(f"{name[1]} {given[1]}", GOAL) if name and given else ""
 
@@ -194,7 +193,8 @@ def is_check(line: str) -> bool:
 
 
 def _trimmed(line: str) -> str:
-    line = line[:_HEAD]
+    """The line without what only cuts its output."""
+    line = " ".join(line[:_HEAD].split())
     while (shorter := _TRIMMED.sub("", line)) != line:
         line = shorter
     return line

@@ -8,8 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sesstool.formats.base import Format
+from sesstool.formats.base import Format, Tracker
 from sesstool.formats.events import Meaning
+from sesstool.formats.registry import SAMPLE
 from sesstool.model.session import Session, open_session
 from sesstool.records.heal import MILD, Kind
 from sesstool.records.jsonspan import Scanner, Status
@@ -93,12 +94,14 @@ class Remembered:
         was, now, at = self._opened, source.opened, self._reached.at
         assert self._settled is not None
         assert was is not None
-        return (
-            _state(was)[:2] == _state(now)[:2]
-            and not source.stored
-            and form is self._settled.format
-            and source.size >= max(at, was.st_size)
-            and keeping.digest(source, at) == self._reached.digest
+        return form is self._settled.format and (
+            _state(was) == _state(now)
+            or (
+                _state(was)[:2] == _state(now)[:2]
+                and now.st_size > was.st_size
+                and not source.stored
+                and keeping.digest(source, at) == self._reached.digest
+            )
         )
 
     def _load(self, source: FileSource, form: Format) -> None:
@@ -123,11 +126,10 @@ class Remembered:
         """Read from what was reached on; all but the line of the last record is settled."""
         settled, tracker = self._settled, session.tracker
         assert settled is not None
+        self._settled = None  # until all is read: an error would leave it half way
         at, line, _ = self._reached
-        if at:  # the head tells what the agent takes for a part of the session
-            for record in islice(records(source), 1):
-                if record.value is not None:
-                    tracker.see(record, session.format.meaning(record.value))
+        if at:
+            _primed(tracker, session.format, source)
         waiting: list[_Seen] = []
         doubts = 0
         found = None  # instead of `settled`, behind what may still become part of a record
@@ -154,9 +156,21 @@ class Remembered:
         _take(self.memory, waiting)
         if doubts and self.memory.line <= HEAD_LINES:
             # More lines may tell otherwise what records look like, and so what is damage.
-            self._settled, at, line = SessionMemory(session.format), 0, 1
+            settled, at, line = SessionMemory(session.format), 0, 1
         # A torn line may hold what looks like a record, until the rest of it is written.
         self._reached = keeping.reached(source, _line_start(source, at), line)
+        self._settled = settled
+
+
+def _primed(tracker: Tracker, form: Format, source: Source) -> None:
+    """Show a tracker the first record, which tells what the agent takes for a part of the session.
+
+    It is looked for where the format was detected.
+    """
+    for record in islice(records(source), SAMPLE):
+        if record.value is not None:
+            tracker.see(record, form.meaning(record.value))
+            return
 
 
 def _is_open(record: Record, source: Source) -> bool:
