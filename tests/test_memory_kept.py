@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 
@@ -185,7 +186,17 @@ LONG = jsonl(*[said("user", f"prompt {n}") for n in range(HEAD_LINES + 8)])
 DAMAGED = {
     "sound": SHORT,
     "a torn record before a whole one": SHORT.replace(b'\n{"role"', b'\n{"{"role"', 1),
-    "a record over several lines": LONG + SHORT.replace(b", ", b",\n ").replace(b",", b",\n"),
+    "a record over several lines": LONG + SHORT.replace(b"[{", b"[\n{").replace(b"}]", b"}\n]"),
+    "records that are told by what is learned later": jsonl({"system": "Tend the lamp."})
+    + b'{"'
+    + SHORT.partition(b"\n")[2].replace(b", ", b",\n ", 1)
+    + SHORT,
+    "inner objects that look like records": jsonl(
+        head(),
+        speaks(1, None, "user", "go"),
+        speaks(2, 1, "assistant", call_of("a", {"command": "pytest"}), "I look"),
+        speaks(3, 2, "toolResult", "ok", toolCallId="a", toolName="bash"),
+    ),
     "a list of records": b"[" + SHORT.replace(b"}\n{", b"},\n{")[:-1] + b"]\n",
 }
 
@@ -433,24 +444,49 @@ def test_records_of_another_session_are_passed_over_also_later(tmp_path):
     assert state(memory(path)) == fresh(path)
 
 
-@pytest.mark.parametrize("replaced", [True, False])
-def test_a_change_in_the_middle_is_seen(session, replaced):
-    """Far from the head and from the end: by the inode, or as nothing was appended."""
+ON = jsonl(said("user", "on"))
+
+
+def replaced(path, data):
+    other = path.with_name("other")
+    other.write_bytes(data)
+    other.replace(path)
+
+
+def overwritten(path, data):
+    path.write_bytes(data)
+    os.utime(path, (1, 1))  # no clock is asked whether time went by
+
+
+@pytest.mark.parametrize(
+    ("pack", "change", "more"),
+    [
+        (bytes, replaced, b""),
+        (bytes, replaced, ON),
+        (bytes, overwritten, b""),
+        (gzip.compress, replaced, b""),
+        (gzip.compress, overwritten, ON),
+    ],
+)
+def test_a_change_in_the_middle_is_seen(tmp_path, pack, change, more):
+    """Far from the head and from the end: by the inode, or as nothing was appended.
+
+    A plain file that was changed where it is, and grew since, is the one that is not told.
+    """
     padding = [said("system", "x" * 3000) for _ in range(4)]
-    session.write_bytes(jsonl(*padding, *SAMPLE, *padding, said("system", "end")))
-    memory(session)
-    data = session.read_bytes().replace(b"Mend the pier", b"Mend the lamp")
-    if replaced:
-        other = session.with_name("other")
-        other.write_bytes(data)
-        other.replace(session)
-    else:
-        session.write_bytes(data)
-        os.utime(session, (1, 1))  # no clock is asked whether time went by
-    reasons, found = notes(session)
-    assert found == fresh(session)
-    assert found[0]["goal"]["text"] == "Mend the lamp"
-    assert len(reasons) == 1
+    data = jsonl(*padding, *SAMPLE, *padding, said("system", "end"))
+    path = tmp_path / ("talk.jsonl" if pack is bytes else "talk.jsonl.gz")
+    path.write_bytes(pack(data))
+    seen = Remembered(path, cache=False)
+    seen.update()
+    memory(path)
+    change(path, pack(data.replace(b"Mend the pier", b"Mend the lamp") + more))
+    reasons, found = notes(path)
+    assert found == fresh(path)
+    assert found[0]["first_goal" if more else "goal"]["text"] == "Mend the lamp"
+    assert len(reasons) == (pack is bytes)
+    assert not seen.update()
+    assert state(seen.memory) == found
 
 
 @pytest.mark.parametrize("kind", ["empty", "cut", "json", "byte", "version"])
@@ -507,8 +543,6 @@ def test_a_cache_that_cannot_be_written_is_no_fault(session, monkeypatch):
 
 def test_nothing_is_kept_of_what_is_packed(tmp_path):
     """A compressed session is read whole each time."""
-    import gzip  # noqa: PLC0415 - for this alone
-
     path = tmp_path / "talk.jsonl.gz"
     path.write_bytes(gzip.compress(jsonl(*SAMPLE)))
     found = memory(path)
