@@ -183,21 +183,26 @@ SHORT = jsonl(
     said("assistant", [{"type": "text", "text": "done"}]),
 )
 LONG = jsonl(*[said("user", f"prompt {n}") for n in range(HEAD_LINES + 8)])
+LINES = SHORT.splitlines(keepends=True)
+LISTED = b"[%b]\n"
 DAMAGED = {
     "sound": SHORT,
     "a torn record before a whole one": SHORT.replace(b'\n{"role"', b'\n{"{"role"', 1),
     "a record over several lines": LONG + SHORT.replace(b"[{", b"[\n{").replace(b"}]", b"}\n]"),
-    "records that are told by what is learned later": jsonl({"system": "Tend the lamp."})
-    + b'{"'
-    + SHORT.partition(b"\n")[2].replace(b", ", b",\n ", 1)
-    + SHORT,
+    "records that are told by what is learned later": b"".join(
+        [
+            *(jsonl({"system": "Tend the lamp."}), b'{"' + LINES[1]),
+            *(LINES[2].replace(b",", b",\n"), *LINES[3:], *LINES),
+        ]
+    ),
     "inner objects that look like records": jsonl(
         head(),
         speaks(1, None, "user", "go"),
         speaks(2, 1, "assistant", call_of("a", {"command": "pytest"}), "I look"),
         speaks(3, 2, "toolResult", "ok", toolCallId="a", toolName="bash"),
     ),
-    "a list of records": b"[" + SHORT.replace(b"}\n{", b"},\n{")[:-1] + b"]\n",
+    "a list of records": LISTED % SHORT.replace(b"}\n{", b"},\n{"),
+    "a long list": LISTED % (LONG + SHORT).replace(b"}\n{", b"},\n{"),
 }
 
 
@@ -208,7 +213,7 @@ def test_a_file_can_be_read_at_any_size(tmp_path, kind):
     path = tmp_path / "session.jsonl"
     path.write_bytes(whole)
     expected = fresh(path)
-    for size in range(len(LONG) if whole.startswith(LONG) else 60, len(whole)):
+    for size in range(max(60, len(whole) - 700), len(whole)):
         path.write_bytes(whole[:size])
         seen = Remembered(path, cache=False)
         try:

@@ -16,7 +16,7 @@ from sesstool.records.heal import MILD, Kind
 from sesstool.records.jsonspan import Scanner, Status
 from sesstool.records.opening import open_source
 from sesstool.records.recover import HEAD_LINES, Record, records
-from sesstool.records.source import CHUNK, FileSource, Source
+from sesstool.records.source import FileSource, Source
 from sesstool.store import keeping
 from sesstool.store.keeping import Reached
 from sesstool.store.memory import SessionMemory
@@ -157,8 +157,7 @@ class Remembered:
         if doubts and self.memory.line <= HEAD_LINES:
             # More lines may tell otherwise what records look like, and so what is damage.
             settled, at, line = SessionMemory(session.format), 0, 1
-        # A torn line may hold what looks like a record, until the rest of it is written.
-        self._reached = keeping.reached(source, _line_start(source, at), line)
+        self._reached = keeping.reached(source, at, line)
         self._settled = settled
 
 
@@ -188,17 +187,6 @@ def _is_open(record: Record, source: Source) -> bool:
 def _take(found: SessionMemory, seen: list[_Seen]) -> None:
     for one in seen:
         found.see(*one)
-
-
-def _line_start(source: Source, at: int) -> int:
-    """Where the line of an offset begins."""
-    while at > 0:
-        begin = max(at - CHUNK, 0)
-        found = source.read(begin, at).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
-        at = begin
-    return 0
 
 
 def _state(file: os.stat_result) -> tuple[int, int, int, int]:
