@@ -461,6 +461,9 @@ def test_a_rollback_takes_turns_back():
     found = memory_of(meta(), *turn("a"), *turn("b"), *turn("c"), back, *turn("d")).as_dict()
     assert [one["target"] for one in found["done"]] == ["rm a", "rm d"]
     assert found["taken_back"] == 2
+    summary = {"type": "compacted", "payload": {"message": "so far", "replacement_history": []}}
+    found = memory_of(meta(), *turn("a"), summary, *turn("b"), back).as_dict()
+    assert [one["target"] for one in found["done"]] == ["rm a", "rm b"]
     far = event("thread_rolled_back", num_turns=9)
     found = memory_of(meta(), *turn("a"), *turn("b"), far).as_dict()
     assert [one["target"] for one in found["done"]] == ["rm a", "rm b"]
