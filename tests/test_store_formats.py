@@ -148,6 +148,26 @@ class _Fixed:
         self.hex = f"{number:032x}"
 
 
+def test_results_and_phases_are_of_the_run_of_their_call(store):
+    """Also behind a record of the next run; a prompt begins one, in which ids are free again."""
+    path = kept(store, ASK, calling("c1"))
+    with path.open("a") as file:
+        event = {"event_type": "state_transition", "run_id": "run-2", "step": 0}
+        payload = {"from_state": None, "to_state": "on", "reason": "why", "details": {}}
+        file.write(json.dumps(records(path)[0] | event | {"payload": payload}) + "\n")
+    started = Phase("c1", "buy", "started")
+    kept(store, started, result("c1"), ASK, started)
+    told = [(one["run_id"], one["event_type"]) for one in records(path)[3:]]
+    assert told == [
+        ("run-1", "tool_lifecycle"),
+        ("run-1", "message"),
+        ("run-2", "message"),
+        ("run-2", "tool_lifecycle"),
+    ]
+    assert records(path)[3]["payload"]["args"] == {}
+    assert found(path, "mycodeagent") == []
+
+
 @pytest.mark.parametrize("form", ["mycodeagent", "astorlm"])
 def test_half_a_character_is_kept_as_an_escape(tmp_path, form):
     """As JavaScript keeps it; a check of the file tells of it."""
@@ -159,6 +179,11 @@ def test_half_a_character_is_kept_as_an_escape(tmp_path, form):
     assert rb'"a\ud83d"' in path.read_bytes()
     assert store.resume(NAME).messages == [message]
     assert found(path, form) == ["J201"]
+    both = "\ud83d\ude00"
+    path = kept(
+        store, blocks(say(both)) if form == "astorlm" else {"role": "user", "content": both}
+    )
+    assert '"\U0001f600"'.encode() in path.read_bytes().splitlines()[-1]
 
 
 def test_ids_and_times_of_a_transcript_are_the_agents(store):
@@ -242,6 +267,7 @@ def test_astorlm_is_not_given_what_it_cannot_keep(blocky, message):
 def test_messages_are_those_of_the_file_whatever_was_given(store):
     """A list that is changed later, tuples, number keys, halves of a character."""
     with store.open(NAME) as session:
+        session.messages()  # from here on they are kept up
         message = {"role": "user", "content": "\ud83d\ude00", "parts": [(1, 2)], 3: 4}
         session.append(message)
         message["parts"].append("later")
@@ -458,10 +484,27 @@ def test_the_call_of_an_older_version_is_answered_too(store):
     told = store.resume(NAME)
     assert told.messages[:2] == [ASK, calling("c1", content="Buying.")]
     assert agrees(told.messages[2]["content"], [])
+    kept(store, *talk(1), Checkpoint("sum", 3, 4))  # the agent puts in no result there
+    assert store.resume(NAME).messages == [SUMMARY, *talk(1)[1:]]
+
+
+def test_a_dropped_call_leaves_what_else_is_told_of_its_message(store):
+    """And a call of an older version is dropped, too."""
+    older = {"action_type": "tool_call", "tool_name": "buy", "tool_call_id": "c1"}
+    older |= {"tool_args": {"n": 1}, "reasoning_content": "Hm."}
+    path = kept(store, ASK)
+    value = records(path)[0] | {"run_id": "legacy-1"}
+    value["payload"] = {"role": "assistant", "content": "Buying.", "metadata": older}
+    with path.open("a") as file:
+        file.write(json.dumps(value) + "\n")
     with store.open(NAME) as session:
         session.resume(unanswered="drop")
         session.append(ASK)
     assert store.resume(NAME).messages == [ASK, {"role": "assistant", "content": "Buying."}, ASK]
+    left = {"reasoning_content": "Hm.", "action_type": "final"}
+    assert records(path)[1] == value | {
+        "payload": {"role": "assistant", "content": "Buying.", "metadata": left}
+    }
     assert records(path)[-1]["run_id"] == "run-2"
     assert found(path, "mycodeagent") == []
 
@@ -536,11 +579,11 @@ def test_calls_before_a_checkpoint_are_named_where_nobody_knows(store):
         store,
         *(ASK, calling("done"), *lived("done", *PHASES[:3]), result("done")),
         *(calling("lost"), *lived("lost", "requested", "started")),
-        *(ASK, {"role": "assistant", "content": "Hm."}),
-        Checkpoint("sum", 6, 7),
+        *(ASK, calling("known"), *lived("known", *PHASES[:3]), ASK, TEXT),
+        Checkpoint("sum", 9, 10),
     )
     told = store.resume(NAME)
-    assert told.messages == [SUMMARY, {"role": "assistant", "content": "Hm."}]
+    assert told.messages == [SUMMARY, TEXT]
     assert [(call.id, call.state) for call in told.calls] == [("lost", "uncertain")]
 
 
@@ -651,6 +694,8 @@ def test_astorlm_calls_are_answered_and_dropped(blocky, content, results, mode):
         session.append(blocks(say("More")))
     assert blocky.resume(NAME).messages[:-1] == told.messages
     assert found(path, "astorlm") == []
+    for message in told.messages:
+        assert {block["type"] for block in message["content"]} != {"thinking"}
     answered = {r["tool_use_id"] for r in results if "tool_use_id" in r}
     asked = [b["id"] for b in content if b["type"] == "tool_use"]
     sent = [block for message in told.messages for block in message["content"]]
@@ -693,6 +738,7 @@ _BACK = [Checkpoint("sum", 1, 1), Checkpoint("sum", 0, 0)]
 
 @settings(max_examples=150, deadline=None)
 @example(["reopen", Said(calling("c1", "c1")), Said(result("c1")), Checkpoint("sum", 1, 2)])
+@example([*lived("c1", "requested"), Said(result("c1")), Said(calling("c1", "c2"))])
 @example([Said(calling("c1")), *lived("c1", "completed"), Said(ASK), *_BACK])
 @given(st.lists(_FACTS, max_size=25))
 def test_a_state_depends_on_the_file_alone(tmp_path_factory, facts):

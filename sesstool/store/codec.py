@@ -13,7 +13,7 @@ from sesstool.errors import UsageError
 from sesstool.formats.base import Evidence, Format
 from sesstool.store.facts import Fact, Message, Said
 
-_HALF = re.compile("[\ud800-\udfff]")
+_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 
 
 class Call(NamedTuple):
@@ -117,5 +117,12 @@ def compact(record: Any, **separators: Any) -> bytes:
             f"a message cannot be kept as JSON: {type(error).__name__}",
             hint="give strings, finite numbers, booleans, None, lists, and dicts with string keys",
         ) from error
-    # Half a character has no bytes of its own.
-    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text).encode() + b"\n"
+    return _HALVES.sub(_whole, text).encode() + b"\n"
+
+
+def _whole(halves: re.Match[str]) -> str:
+    """The character that two halves are; one alone has no bytes of its own, and is escaped."""
+    found = halves[0]
+    if len(found) == 1:
+        return f"\\u{ord(found):04x}"
+    return found.encode("utf-16", "surrogatepass").decode("utf-16")
