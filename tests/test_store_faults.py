@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -152,10 +153,14 @@ def test_after_a_failed_sync_nothing_is_written_until_the_session_is_read_anew(
     if call == "fdatasync":
         session.append(ASK)
     size = session.path.stat().st_size if session.path.exists() else 0
+    forgotten = []
     with monkeypatch.context() as patch:
         patch.setattr(os, call, fail)
+        patch.setattr(os, "posix_fadvise", lambda *given: forgotten.append(given[1:]))
         with pytest.raises(DurabilityError, match=f"behind byte {size} may not") as caught:
             session.append(SAY)
+    # Whoever reads it next asks the disk.
+    assert forgotten == [(0, 0, os.POSIX_FADV_DONTNEED)]
     assert caught.value.synced == size
     assert "open the session again" in caught.value.hint
     before = session.path.read_bytes()
@@ -542,7 +547,7 @@ def test_a_child_forked_while_another_thread_appends_is_told_at_once(store, monk
             session.close()
             return 0
 
-        code, words = forked(child, lambda: None)
+        code, words = forked(child, lambda: signal.alarm(30))
         go.set()
         thread.join()
     assert code == 0, words

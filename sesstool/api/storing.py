@@ -17,7 +17,7 @@ from sesstool.store.chat import OpenAIChatCodec
 from sesstool.store.codec import Codec
 from sesstool.store.memory import SessionMemory
 from sesstool.store.mycodeagent import MyCodeAgentCodec
-from sesstool.store.reading import messages, opened, read_back
+from sesstool.store.reading import opened, resumed
 from sesstool.store.recorder import Recorder
 from sesstool.store.session import Durability, StoredSession
 from sesstool.store.state import ResumeState, Unanswered, resume_state
@@ -117,8 +117,7 @@ class SessionStore:
         """
         path = self._existing(session_id)
         with opened(path) as source:
-            history, _ = read_back(source, self._fresh(session_id, path))
-            said = messages(source, history.codec, history.view)
+            history, said = resumed(source, self._fresh(session_id, path))
             return resume_state(history, said, unanswered=unanswered, harmless=harmless)
 
     def memory(self, session_id: str) -> SessionMemory:

@@ -124,8 +124,10 @@ class History:
         for call_id, words in results:
             self._answered(call_id, words, made_up=fact.recovered or is_placeholder(words))
         if not results:
-            self.count += sum(not life.answered for life in self._open) * self._answers_open
-            self._open, self._answers_open = [], not fact.older
+            if self._open:
+                self.count += sum(not life.answered for life in self._open) * self._answers_open
+                self._open = []
+            self._answers_open = not fact.older
         number = len(self._starts)
         self._starts.append(start)
         self._kinds.append(_RESULT if results else _PROMPT if message.get("role") == "user" else 0)

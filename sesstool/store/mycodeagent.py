@@ -31,6 +31,7 @@ _GIVEN = "openai"
 # What metadata tells of a message anew where its calls change.
 _OURS = ("action_type", "tool_calls", "tool_name", "tool_call_id", "tool_args", _GIVEN)
 _ROLES = frozenset({"user", "assistant", "tool", "system"})
+_SENT_AS = {"summary": "system", "tool": "user"}
 
 
 class MyCodeAgentCodec(Chat):
@@ -223,7 +224,7 @@ def _made(payload: dict[str, Any]) -> dict[str, Any]:
     elif role == "tool" and (call_id := text(metadata.get("tool_call_id"))):
         return {"role": role, "tool_call_id": call_id, "content": content}
     # A summary is the agent's own, and a tool's words without a call are sent as a user's.
-    return {"role": {"summary": "system", "tool": "user"}.get(role, role), "content": content}
+    return {"role": _SENT_AS.get(role, role), "content": content}
 
 
 def _call_id(payload: dict[str, Any]) -> str:

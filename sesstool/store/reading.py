@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +14,13 @@ from sesstool.records.lines import lines
 from sesstool.records.recover import records
 from sesstool.records.source import FileSource, open_file, unreadable
 from sesstool.store.codec import Codec
-from sesstool.store.facts import Message
+from sesstool.store.facts import Checkpoint, Fact, Message, Said
 from sesstool.store.history import History
 
 # So much before a torn tail tells what the records of the file look like.
 _CONTEXT = 1 << 16
+# Messages of more bytes than that are read twice, and not held before it is known which are sent.
+_MOST = 1 << 26
 
 
 class Tail(NamedTuple):
@@ -40,7 +43,45 @@ def opened(path: Path) -> FileSource:
     return FileSource(str(path), path, handle, "")
 
 
-def read_back(source: FileSource, codec: Codec) -> tuple[History, Tail]:
+class _Kept:
+    """The messages that a resume sends, while they are read for the history; bounded.
+
+    None is held where they take more than `_MOST` bytes: then they are read once more.
+    """
+
+    def __init__(self) -> None:
+        self.messages: list[Message] | None = []
+        self._sizes = array("q")
+        self._first = self._held = 0
+
+    def see(self, fact: Fact | None, history: History, size: int) -> None:
+        if self.messages is None:
+            return
+        if isinstance(fact, Said):
+            self.messages.append(fact.message)
+            self._sizes.append(size)
+            self._held += size
+        elif isinstance(fact, Checkpoint):
+            # A later checkpoint may keep more than an earlier one.
+            before = history.first - self._first
+            self._held -= sum(self._sizes[: max(before, 0)])
+            del self.messages[: max(before, 0)], self._sizes[: max(before, 0)]
+            self._first = history.first
+            if before < 0:
+                self.messages = None
+        if self._held > _MOST:
+            self.messages = None
+
+
+def resumed(source: FileSource, codec: Codec) -> tuple[History, Iterable[Message]]:
+    """What the session in a file tells, and its messages from the view on. Raises InputError."""
+    kept = _Kept()
+    history, _ = read_back(source, codec, kept)
+    again = messages(source, history.codec, history.view)
+    return history, again if kept.messages is None else kept.messages
+
+
+def read_back(source: FileSource, codec: Codec, kept: _Kept | None = None) -> tuple[History, Tail]:
     """What the session in a file tells, and how it ends. Raises InputError for damage before that.
 
     A record that is whole but unknown is passed over. What is no record counts as torn where no
@@ -56,14 +97,20 @@ def read_back(source: FileSource, codec: Codec) -> tuple[History, Tail]:
             told = text.rstrip(b"\0")
             torn = start
             if told != text and (value := parsed(told)) is not None:
-                history.see(codec.decode(value), start)
+                fact = codec.decode(value)
+                history.see(fact, start)
+                if kept is not None:
+                    kept.see(fact, history, len(told))
                 torn, ended = start + len(told), False
         elif value is None:
             pass
         elif torn >= 0:
             raise _damaged(source, number)
         else:
-            history.see(codec.decode(value), start)
+            fact = codec.decode(value)
+            history.see(fact, start)
+            if kept is not None:
+                kept.see(fact, history, len(text))
             last, ended = start + len(text) + whole, whole
     if torn >= 0 and _holds_record(source, torn):
         raise _damaged(source, 0)
@@ -73,7 +120,7 @@ def read_back(source: FileSource, codec: Codec) -> tuple[History, Tail]:
 def messages(source: FileSource, codec: Codec, start: int) -> Iterator[Message]:
     """The messages of a session from a byte offset on."""
     for _, _, text, _ in lines(source, start):
-        value = parsed(text)
+        value = parsed(text) or parsed(text.rstrip(b"\0"))  # as `read_back` takes the last one
         message = codec.said(value) if value is not None else None
         if message is not None:
             yield message

@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -20,6 +21,7 @@ from sesstool.records.edits import Edit, EditSet
 from sesstool.records.lines import lines
 from sesstool.records.live import Writer, find_writer
 from sesstool.records.lock import WriterLock
+from sesstool.records.mounts import network_disk
 from sesstool.records.plan import FilePlan
 from sesstool.records.source import SEALED, fingerprint
 from sesstool.records.transact import apply_file, settled
@@ -59,7 +61,8 @@ class StoredSession:
     def __init__(self, path: Path, codec: Codec, durability: Durability = "turn") -> None:
         """Take the lock, read what is there, and cut a torn tail, which is kept in lost+found.
 
-        Raises LiveSessionError where another writer has it, InputError and WriteError.
+        On a network disk a RuntimeWarning tells what that is worth. Raises LiveSessionError where
+        another writer has it, InputError and WriteError.
         """
         self.path = real_path(path)
         self.id = codec.session_id
@@ -73,6 +76,13 @@ class StoredSession:
         self._untold: WriteError | None = None
         self._remembered: Remembered | None = None
         self._behind = False
+        if kind := network_disk(self.path.parent):
+            warnings.warn(
+                f"{self.path.parent} is on a network disk ({kind}): writers on other machines may "
+                "not be held off there, and records may be torn; keep sessions on a local disk",
+                RuntimeWarning,
+                stacklevel=3,
+            )
         try:
             make_folder(self.path.parent)
         except OSError as error:

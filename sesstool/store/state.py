@@ -112,8 +112,10 @@ def sent(
         if codec.results(message):
             results.append(message)
             continue
-        yield from _paired(codec, caller, results, _of(lives, number))
-        caller, number, results = None, at, []
+        if caller is not None or results:  # most messages have neither
+            yield from _paired(codec, caller, results, _of(lives, number))
+            caller, results = None, []
+        number = at
         if codec.calls(message):
             caller = message
         else:
