@@ -26,6 +26,7 @@ from typing import NamedTuple
 import homes
 import sequences
 import sessions
+import storing
 
 from sesstool.privacy.ruleset import shipped
 
@@ -46,6 +47,8 @@ BROWSE_GOALS = {"first": 0.5, "end": 0.05, "middle": 0.05, "page": 0.02, "busy":
 TIMELINE_GOAL = 4.0
 LIST_GOAL, LIST_RATIO, LIST_MEMORY = 1.0, 3, 60
 LIST_SESSIONS = 100_000
+STORE_EVENTS, STORE_SECONDS = 100_000, 2
+RESUME_GOAL, STORE_MEMORY = 1.0, 120
 ALIGN_GOAL = 1.0
 ALIGN_SIZE = 100_000
 ALIGN_MEMORY = 100
@@ -466,6 +469,46 @@ def export(options: argparse.Namespace) -> None:
                 )
 
 
+def store(options: argparse.Namespace) -> None:
+    """What the store appends by each policy, beside SQLite (WAL) at the same durability; a resume.
+
+    Both sync for each record (record); for each but the results of tools (turn); now and then
+    (interval: SQLite when it moves its log into the database, after some 4 MB); not at all (never).
+    Without syncs SQLite commits each record.
+    """
+    print(f"\nrecords appended a second, and those of SQLite; medians of {options.runs} pairs")
+    print(f"{'policy':24}{'sesstool':>10}{'SQLite':>10}{'ratio':>8}")
+    for policy in ("record", "turn", "interval", "never"):
+        pairs = [(_rate("append", policy), _rate("sqlite", policy)) for _ in range(options.runs)]
+        ours, theirs = (median(side) for side in zip(*pairs, strict=True))
+        print(f"{policy:24}{ours:10.0f}{theirs:10.0f}{median(a / b for a, b in pairs):8.2f}")
+    with tempfile.TemporaryDirectory() as folder:
+        storing.write(Path(folder), events=STORE_EVENTS)
+        size = storing.size(Path(folder)) / 1e6
+        runs = [(_figure("resume", folder), _figure("loads", folder)) for _ in range(options.runs)]
+        cpu, loads = (median(side) for side in zip(*runs, strict=True))
+        print(
+            f"resume of {STORE_EVENTS:,} events, {size:.0f} MB: {cpu:.2f} s CPU,"
+            f" json.loads {loads:.2f}; {missed(cpu, RESUME_GOAL)} s"
+        )
+    for megabytes in options.size:
+        with tempfile.TemporaryDirectory() as folder:
+            for what, last in (("grow", (str(megabytes),)), ("resume", ())):
+                script = str(Path(storing.__file__))
+                peak = measure((sys.executable, script, what, folder, *last)).memory
+                print(f"{what:24}{megabytes:10} MB: {peak:.0f} MB; {missed(peak, STORE_MEMORY)}")
+
+
+def _rate(what: str, policy: str) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        return _figure(what, policy, folder, str(STORE_SECONDS))
+
+
+def _figure(*arguments: str) -> float:
+    command = (sys.executable, str(Path(storing.__file__)), *arguments)
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
 TABLES = {
     "start": start,
     "validate": validate,
@@ -480,6 +523,7 @@ TABLES = {
     "replay": replay,
     "list": listed,
     "export": export,
+    "store": store,
 }
 
 

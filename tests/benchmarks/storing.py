@@ -6,7 +6,7 @@
     python tests/benchmarks/storing.py grow FOLDER MB
 
 `append` and `sqlite` print records a second, `resume` and `loads` the CPU seconds of the reading;
-`grow` only has the process append so many MB.
+`grow` appends so many MB, with a checkpoint behind every 500 events.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sesstool.api.storing import Durability
 from sesstool.store.facts import Checkpoint, Fact, Phase, Said
 
 SESSION = "be7c"
-WORDS = "anchor beacon buoy cable chart compass current deck drift fog gale harbour heave keel " * 8
+WORDS = "anchor beacon buoy cable chart compass current deck drift fog gale harbour heave keel " * 4
 
 
 def messages() -> Iterator[tuple[dict[str, Any], bool]]:
-    """Messages of some 700 bytes, four a turn, and whether each ends what a policy calls a turn."""
+    """Messages of some 400 bytes, four a turn, and whether each ends what a policy calls a turn."""
     number = 0
     while True:
         number += 1
@@ -51,7 +51,7 @@ def facts() -> Iterator[Fact]:
             yield Phase(call["id"], function["name"], "completed", WORDS)
 
 
-def write(folder: Path, events: int = 0, size: int = 0, every: int = 0) -> None:
+def write(folder: Path, events: int = 0, most: int = 0, every: int = 0) -> None:
     """A transcript of so many events, or bytes; with a checkpoint behind every so many of them."""
     with SessionStore(folder, "mycodeagent", durability="never").open(SESSION) as session:
         for number, fact in enumerate(facts(), 1):
@@ -59,8 +59,13 @@ def write(folder: Path, events: int = 0, size: int = 0, every: int = 0) -> None:
             if every and number % every == 0:
                 count = session.history.count
                 session.record(Checkpoint(WORDS, max(count - 20, 0), count))
-            if number == events or (size and session.path.stat().st_size >= size):
+            if number == events or (most and session.path.stat().st_size >= most):
                 return
+
+
+def size(folder: Path) -> int:
+    """The bytes of the transcript in a folder."""
+    return SessionStore(folder, "mycodeagent").path(SESSION).stat().st_size
 
 
 def _append(policy: Durability, folder: Path) -> Callable[[dict[str, Any], bool], object]:
@@ -112,7 +117,7 @@ def main(what: str, *rest: str) -> None:
         make = {"append": _append, "sqlite": _sqlite}[what]
         print(_rate(make(rest[0], folder), float(rest[-1])))  # type: ignore[operator]
     elif what == "grow":
-        write(folder, size=int(rest[-1]) * 10**6)
+        write(folder, most=int(rest[-1]) * 10**6, every=500)
     else:
         store = SessionStore(folder, "mycodeagent")
         started = time.process_time()
