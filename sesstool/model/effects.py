@@ -139,7 +139,7 @@ def effects(
     """
     if name in harmless or name in waits:
         return []
-    return list(dict.fromkeys(_effects(name, decoded(arguments))))
+    return list(dict.fromkeys(_effects(name, arguments)))
 
 
 def files_read(name: str, arguments: Any) -> list[str]:
@@ -174,13 +174,17 @@ def _read(name: str, given: Any) -> Iterator[str]:
                 yield from (w for w in files if not (w[0:1] in "-+" or (counts and w.isdigit())))
 
 
-def _effects(name: str, given: Any) -> Iterator[Effect]:
+def _effects(name: str, arguments: Any) -> Iterator[Effect]:
     if name.startswith("mcp__"):
         yield Effect("message", name.split("__")[1])
         return
-    fields = given if type(given) is dict else {}
     tool = _tool(name)
     kind = _KINDS.get(tool, "message" if tool.startswith("send") else "other")
+    if kind == "other":  # a session may hold many of them
+        yield Effect("other", "")
+        return
+    given = decoded(arguments)
+    fields = given if type(given) is dict else {}
     if kind == "file":
         if not _is_view(given):
             yield from _filed(tool, fields)
@@ -194,8 +198,6 @@ def _effects(name: str, given: Any) -> Iterator[Effect]:
             yield Effect("command", _first(fields, ("chars",)))
     elif kind == "message":
         yield Effect("message", _first(fields, _RECIPIENTS))
-    elif kind == "other":
-        yield Effect("other", "")
 
 
 def _tool(name: str) -> str:
