@@ -22,6 +22,7 @@ from sesstool import SessionStore
 from sesstool.errors import DurabilityError, LiveSessionError, UsageError, WriteError
 from sesstool.records.lock import WriterLock, lock_path
 from sesstool.store import session as session_module
+from sesstool.store.facts import Checkpoint, End, Phase, Said, Transition
 from tests.faults import forked
 from tests.test_full_disk import fill
 from tests.test_store import ASK, SAY, TALKS
@@ -233,6 +234,30 @@ def test_interval_syncs_by_itself(tmp_path, monkeypatch):
         size = session.path.stat().st_size
     assert sizes == [size // 3, size // 3 * 2, size]
     assert threads() == []
+
+
+def test_turn_syncs_where_something_may_happen_outside(tmp_path, monkeypatch):
+    """Behind a prompt, an answer, the start of a tool, a checkpoint and an end."""
+    synced = []
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    prompt, asked, told, answer = TALKS["mycodeagent"]
+    facts = [
+        (Said(prompt), True),
+        (Said(asked), True),
+        (Phase("call_1", "buy", "requested"), False),
+        (Transition("acting", "tool call"), False),
+        (Phase("call_1", "buy", "started"), True),
+        (Phase("call_1", "buy", "completed", "done"), False),
+        (Said(told), False),
+        (Said(answer), True),
+        (Checkpoint("so far", 3), True),
+        (End("done"), True),
+    ]
+    with SessionStore(tmp_path, "mycodeagent", durability="turn").open("harbour") as session:
+        for fact, syncs in facts:
+            synced.clear()
+            session.record(fact)
+            assert bool(synced) == syncs, fact
 
 
 def test_never_leaves_it_to_the_system(tmp_path, monkeypatch):

@@ -1,0 +1,55 @@
+"""What is held of a session while it is read is what is read again where it is too much."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from sesstool import SessionStore
+from sesstool.store import reading
+from sesstool.store.facts import Checkpoint, Said
+from sesstool.store.mycodeagent import MyCodeAgentCodec
+from tests.test_store import ASK, SAY, TALKS
+
+
+@pytest.mark.parametrize("most", [0, 700, 1 << 26])
+def test_the_messages_of_a_resume_do_not_depend_on_how_they_were_held(tmp_path, monkeypatch, most):
+    """With checkpoints that keep anything, also more than an earlier one."""
+    monkeypatch.setattr(reading, "_MOST", most)
+    held = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        store = SessionStore(tmp_path / str(most), "mycodeagent", durability="never")
+        with store.open(str(seed)) as session:
+            for n in range(rng.randrange(25)):
+                session.record(Said(dict(rng.choice(TALKS["mycodeagent"]), name=f"{n}")))
+                if rng.random() < 0.2:
+                    count = session.history.count
+                    session.record(Checkpoint("so far", rng.randrange(count + 2), count))
+            if not session.path.exists():
+                continue
+        with reading.opened(session.path) as source:
+            history, found = reading.resumed(source, MyCodeAgentCodec(str(seed)))
+            held += isinstance(found, list)
+            again = reading.messages(source, history.codec, history.view)
+            assert list(found) == list(again), seed
+    assert {0: held == 0, 700: 0 < held < 60, 1 << 26: held > 30}[most]
+
+
+@pytest.mark.parametrize("most", [0, 1 << 26])
+def test_a_record_whose_newline_is_nul_is_resumed_before_it_is_cut(tmp_path, monkeypatch, most):
+    """And only the NULs are cut, when the session is opened."""
+    monkeypatch.setattr(reading, "_MOST", most)
+    store = SessionStore(tmp_path)
+    with store.open("harbour") as session:
+        session.append(ASK)
+        session.append(SAY)
+    whole = session.path.read_bytes()
+    session.path.write_bytes(whole[:-1] + b"\0\0\0")
+    assert store.resume("harbour").messages == [ASK, SAY]
+    with store.open("harbour") as session:
+        assert session.messages() == [ASK, SAY]
+        assert session.path.read_bytes() == whole[:-1]
+        session.append(ASK)
+    assert session.path.read_bytes() == whole + whole[: whole.index(b"\n") + 1]
