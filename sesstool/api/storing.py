@@ -17,7 +17,7 @@ from sesstool.store.chat import OpenAIChatCodec
 from sesstool.store.codec import Codec
 from sesstool.store.memory import SessionMemory
 from sesstool.store.mycodeagent import MyCodeAgentCodec
-from sesstool.store.reading import opened, resumed
+from sesstool.store.reading import opened, resumed, uncollected
 from sesstool.store.recorder import Recorder
 from sesstool.store.session import Durability, StoredSession
 from sesstool.store.state import ResumeState, Unanswered, resume_state
@@ -116,7 +116,7 @@ class SessionStore:
         Raises InputError where there is no such session, or where it is damaged.
         """
         path = self._existing(session_id)
-        with opened(path) as source:
+        with opened(path) as source, uncollected():
             history, said = resumed(source, self._fresh(session_id, path))
             return resume_state(history, said, unanswered=unanswered, harmless=harmless)
 
