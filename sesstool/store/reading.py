@@ -102,30 +102,29 @@ def read_back(source: FileSource, codec: Codec, kept: _Kept | None = None) -> tu
     record follows it.
     """
     history, torn, ended, last = History(codec), -1, True, 0
+
+    def take(value: dict[str, Any], start: int, size: int) -> None:
+        fact = codec.decode(value)
+        history.see(fact, start)
+        if kept is not None:
+            kept.see(fact, history, size)
+
     for number, start, text, whole in lines(source):
         value = parsed(text)
-        if value is None and not text.strip():
+        if value is not None and torn >= 0:
+            raise _damaged(source, number)
+        if value is not None:
+            take(value, start, len(text))
+            last, ended = start + len(text) + whole, whole
+        elif not text.strip():
             last = start + len(text) + whole
-        elif value is None and torn < 0:
+        elif torn < 0:
+            torn = start
             # A power cut may leave NULs in the place of a record's newline alone.
             told = text.rstrip(b"\0")
-            torn = start
             if told != text and (value := parsed(told)) is not None:
-                fact = codec.decode(value)
-                history.see(fact, start)
-                if kept is not None:
-                    kept.see(fact, history, len(told))
+                take(value, start, len(told))
                 torn, ended = start + len(told), False
-        elif value is None:
-            pass
-        elif torn >= 0:
-            raise _damaged(source, number)
-        else:
-            fact = codec.decode(value)
-            history.see(fact, start)
-            if kept is not None:
-                kept.see(fact, history, len(text))
-            last, ended = start + len(text) + whole, whole
     if torn >= 0 and _holds_record(source, torn):
         raise _damaged(source, 0)
     return history, Tail(last if torn < 0 else torn, source.size, ended)
@@ -161,25 +160,7 @@ def _holds_record(source: FileSource, torn: int) -> bool:
         return False
     before = source.read(max(torn - _CONTEXT, 0), torn)
     begin = torn - len(before) + before.find(b"\n") + 1 if torn > _CONTEXT else 0
-    part = _Part(source, begin)
-    return any(r.value is not None and begin + r.start >= torn for r in records(part))
-
-
-class _Part:
-    """A source from a byte offset on."""
-
-    codec = ""
-
-    def __init__(self, source: FileSource, begin: int) -> None:
-        self.path = source.path
-        self.name, self._source, self._begin = source.name, source, begin
-        self.size = source.size - begin
-
-    def read(self, start: int, end: int) -> bytes:
-        return self._source.read(start + self._begin, end + self._begin)
-
-    def chunks(self) -> Iterator[bytes]:
-        yield self.read(0, self.size)
+    return any(r.value is not None and r.start >= torn for r in records(source, begin))
 
 
 def _damaged(source: FileSource, number: int) -> InputError:
