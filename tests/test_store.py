@@ -357,3 +357,18 @@ def test_the_memory_of_a_session_grows_with_it(folder, tmp_path, monkeypatch):
     assert len(list((tmp_path / "cache").rglob("*.json"))) == 1
     with store.open("harbour") as session:
         assert session.memory().as_dict() == store.memory("harbour").as_dict()
+
+
+@pytest.mark.parametrize("side", ["", "[]", '{"id": '])
+def test_a_damaged_side_file_is_told_before_anything_is_written(folder, side):
+    """With what to do; the session stays as it is."""
+    store = SessionStore(folder, "astorlm")
+    with store.open("harbour") as session:
+        session.append(BLOCKS["ask"])
+    before = session.path.read_bytes()
+    (folder / "harbour.meta.json").write_text(side)
+    with store.open("harbour") as session:
+        with pytest.raises(InputError, match="is no JSON object") as caught:
+            session.append(BLOCKS["call"])
+        assert caught.value.hint.startswith("sesstool validate ")
+    assert session.path.read_bytes() == before

@@ -117,27 +117,40 @@ class AstorLMCodec(Codec):
 
     def begin(self, path: Path) -> None:
         """See `Codec.begin`: a session without its side file is none to astorLM."""
-        if not side_file(path).exists():
+        if side_file(path).exists():
+            _side(path)
+        else:
             now = _now()
             told = {"id": self.session_id, "metadata": {}, "createdAt": now, "updatedAt": now}
             create(side_file(path), [_written(told)], alone=True)
 
     def finish(self, path: Path) -> None:
         """See `Codec.finish`."""
-        side = side_file(path)
-        try:
-            raw = read_file(side)
-            told, mode = json.loads(raw), side.stat().st_mode & 0o777
-        except (OSError, ValueError, RecursionError) as error:
-            reason = error if isinstance(error, OSError) else OSError("it is no JSON")
-            raise unreadable("read", side, reason) from error
-        if type(told) is not dict:
-            raise InputError(f"{side} is no JSON object", hint=f"sesstool validate {path}")
+        raw, told = _side(path)
         if found := locate(raw, "/updatedAt"):  # all else keeps its bytes
             new = raw[: found.start] + b"%d" % _now() + raw[found.end :]
         else:
             new = _written(told | {"updatedAt": _now()})
-        create(side, [new], mode=mode, force=True, alone=True)
+        side = side_file(path)
+        create(side, [new], mode=side.stat().st_mode & 0o777, force=True, alone=True)
+
+
+def _side(path: Path) -> tuple[bytes, dict[str, Any]]:
+    """What the side file of a session holds. Raises InputError."""
+    side = side_file(path)
+    try:
+        raw = read_file(side)
+        told = json.loads(raw)
+    except OSError as error:
+        raise unreadable("read", side, error) from error
+    except (ValueError, RecursionError):
+        told = None
+    if type(told) is not dict:
+        raise InputError(
+            f"{side} is no JSON object, and astorLM reads no session without it",
+            hint=f"sesstool validate {path} tells what to write there",
+        )
+    return raw, told
 
 
 def _written(told: dict[str, Any]) -> bytes:
