@@ -35,6 +35,7 @@ from tests.conftest import (
     chat,
     dump,
     envelope,
+    event,
     head,
     item,
     jsonl,
@@ -157,6 +158,13 @@ def test_a_copy_is_named_for_the_session_and_takes_a_free_name(made):
     assert names == ["talk-fork.jsonl", "talk-fork-2.jsonl", "talk-fork-3.jsonl"]
 
 
+def test_a_name_is_free_in_the_folder_where_the_fork_will_be(made, tmp_path):
+    """Not in that of the session."""
+    (tmp_path / "there").mkdir()
+    names = [made("talk.jsonl", said("user"), target=tmp_path / "there").path for _ in range(2)]
+    assert names == [tmp_path / "there" / name for name in ("talk-fork.jsonl", "talk-fork-2.jsonl")]
+
+
 def test_what_is_there_is_not_overwritten_without_force(made, tmp_path):
     """It is refused before any work is done; --force replaces it."""
     target = tmp_path / "taken.jsonl"
@@ -180,6 +188,16 @@ def test_the_session_itself_is_never_the_target(way, tmp_path):
     with pytest.raises(UsageError, match="the session itself"):
         fork(path, target=target, force=True)
     assert path.read_bytes() == jsonl(said("user"))
+
+
+def test_nor_is_a_part_of_it(tmp_path):
+    """What belongs to a session is as much a part of the original as its records."""
+    path, side = tmp_path / "s.jsonl", tmp_path / "s.meta.json"
+    path.write_bytes(jsonl({"id": "m1"} | TAUGHT))
+    side.write_bytes(b'{"id":"s"}')
+    with pytest.raises(UsageError, match="a part of it"):
+        fork(path, target=side, force=True)
+    assert side.read_bytes() == b'{"id":"s"}'
 
 
 def test_a_target_that_is_a_folder_gets_the_name_that_the_agent_knows(made, tmp_path):
@@ -317,6 +335,11 @@ def test_a_call_that_waits_for_a_person_is_told_as_such(made):
         (envelope("compacted", {"message": "so far"}), "a compaction without its summary"),
         (envelope("compacted", {"message": "", "replacement_history": []}), ""),
         (says("assistant", "done"), ""),
+        (
+            event("agent_message", message="y"),
+            "an event that tells a message, without the message",
+        ),
+        (event("token_count"), ""),
     ],
 )
 def test_what_the_last_record_begins_is_told(last, expected, made):
@@ -555,7 +578,9 @@ def test_an_id_must_be_a_uuid_where_the_agent_wants_one(new_id, made):
             made(name, *lines, new_id=new_id)
 
 
-@pytest.mark.parametrize("new_id", ["../up", "a/b", ".hidden", "-x", "a\nb", "x" * 300, "a:b"])
+@pytest.mark.parametrize(
+    "new_id", ["../up", "a/b", ".hidden", "-x", "a\nb", "x" * 300, "a:b", " a", "a "]
+)
 def test_an_id_must_be_the_name_of_a_file(new_id, made):
     """No path leads out of the folder."""
     with pytest.raises(UsageError, match="is no id"):
@@ -789,6 +814,14 @@ def test_astorlm_gets_a_side_file_and_ids_where_there_are_none(made, tmp_path):
     assert stat.S_IMODE((tmp_path / "t.meta.json").stat().st_mode) == 0o600
 
 
+def test_astorlm_gives_an_id_to_a_record_of_any_shape(made):
+    """What stands in it is kept, and it stays a record."""
+    done = made("s.jsonl", {"id": "m1"} | TAUGHT, tail=b'{}\n { "role":"user","content":"x"} \n')
+    _, empty, spaced = records(done)
+    assert list(empty) == ["id"]
+    assert list(spaced) == ["id", "role", "content"]
+
+
 def test_astorlm_has_both_files_or_none(made, tmp_path, monkeypatch):
     """A side file that is there is not overwritten, and then there is no session."""
     (tmp_path / "s.meta.json").write_text('{"id":"s"}')
@@ -905,10 +938,12 @@ def test_an_encrypted_session_has_a_plain_fork_of_which_the_log_knows(sealed, tm
 
 def test_an_encrypted_session_is_not_forked_without_its_key(sealed, tmp_path, capsys):
     """Nothing is written."""
-    path, _ = sealed("talk.jsonl", said("user"))
+    path, key = sealed("talk.jsonl", said("user"))
     assert main.run(["fork", path]) == 5
     assert "Traceback" not in capsys.readouterr().err
     assert not list(tmp_path.glob("*fork*"))
+    assert main.run(["fork", path, "-i", key]) == 0
+    assert "it is in the clear: sesstool encrypt" in capsys.readouterr().err
 
 
 # The command.
@@ -938,6 +973,16 @@ def test_piped_sessions_need_a_name(monkeypatch, tmp_path, capsys):
     assert "-o" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", ["missing", "pipe"])
+def test_what_cannot_be_opened_is_told_with_the_next_step(kind, tmp_path, capsys):
+    """As by every other command."""
+    path = tmp_path / "talk.jsonl"
+    if kind == "pipe":
+        os.mkfifo(path)
+    assert main.run(["fork", str(path)]) == 3
+    assert "hint: " in capsys.readouterr().err
+
+
 def test_a_fork_is_not_printed(tmp_path, capsys):
     """It is a file of its own."""
     path = tmp_path / "talk.jsonl"
@@ -951,7 +996,9 @@ def test_a_fork_is_not_printed(tmp_path, capsys):
 
 def test_a_drawn_id_is_one_that_is_accepted():
     """Ids drawn one after the other have the order of time."""
-    drawn = [UuidForker.fresh(None, datetime.fromtimestamp(n, UTC)) for n in (1, 2, 1_800_000_000)]
+    drawn = [
+        UuidForker.fresh(None, datetime.fromtimestamp(n, UTC), None) for n in (1, 2, 1_800_000_000)
+    ]
     assert sorted(drawn) == drawn
     assert [uuid.UUID(one).version for one in drawn] == [7, 7, 7]
     assert not any(map(UuidForker.refusal, drawn))

@@ -25,6 +25,7 @@ from sesstool.formats.events import (
 from sesstool.formats.openai_chat import OpenAIChat
 from sesstool.formats.openai_responses import OpenAIResponses
 from sesstool.formats.pi import Pi
+from sesstool.formats.registry import FORMATS
 from sesstool.formats.wording import answer_text, is_placeholder
 from tests.conftest import (
     ROLLOUT,
@@ -326,7 +327,7 @@ def test_claude_code_folders(home, monkeypatch, tmp_path):
     assert list(CC.find(SESSION[:6])) == [path]
     assert list(CC.find("*")) == []
     assert (CC.session_id(path), CC.session_id(Path("agent-1.jsonl"))) == (SESSION, "")
-    assert CC.resume_command(SESSION, "") == f"claude --resume {SESSION}"
+    assert CC.resume_command(SESSION) == f"claude --resume {SESSION}"
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     assert CC.home(tmp_path / "projects" / "x" / "s.jsonl") == tmp_path
     assert list(CC.find(SESSION[:6])) == []
@@ -346,9 +347,18 @@ def test_codex_folders(home, monkeypatch, tmp_path):
     assert sorted(CODEX.find(THREAD[:5])) == sorted(paths)
     assert sorted(CODEX.find("")) == sorted(paths)
     assert CODEX.session_id(Path("rollout.jsonl")) == ""
-    assert CODEX.resume_command(THREAD, "") == f"codex resume {THREAD}"
+    assert CODEX.resume_command(THREAD) == f"codex resume {THREAD}"
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
     assert CODEX.home(tmp_path / "sessions" / "r.jsonl") == tmp_path
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+def test_the_id_of_a_session_is_one_word_of_the_command_that_resumes_it(form):
+    """It comes from the file, and the command is there to be pasted."""
+    resumes = form.resumes and f"{form.resumes} "
+    assert form.resume_command("quay; touch x") == (resumes and f"{resumes}'quay; touch x'")
+    assert form.resume_command("--allow-all") == ""
+    assert form.resume_command("") == ""
 
 
 def test_anthropic_messages():

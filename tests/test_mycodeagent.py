@@ -476,4 +476,4 @@ def test_folders(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert [p.absolute() for p in FORM.find("session-m")] == [path]
     assert list(FORM.find("*")) == []
-    assert FORM.resume_command("session-mill", "") == "mycodeagent --resume session-mill"
+    assert FORM.resume_command("session-mill") == "mycodeagent --resume session-mill"

@@ -180,7 +180,7 @@ def test_folders(home, monkeypatch, tmp_path):
     assert list(PI.find(THREAD[:6])) == paths
     assert PI.session_id(Path("notes.jsonl")) == ""
     assert PI.session_id(Path(f"{THREAD}-topic-4.jsonl")) == THREAD
-    assert PI.resume_command(THREAD, "") == f"pi --session {THREAD}"
+    assert PI.resume_command(THREAD) == f"pi --session {THREAD}"
     monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path))
     assert PI.home(tmp_path / "sessions" / "--x--" / NAME) == tmp_path
 

@@ -17,15 +17,16 @@ from sesstool.formats.side_files import beside
 from sesstool.model.session import open_session, path_of
 from sesstool.records.opening import open_source
 from sesstool.records.recover import utf16
-from sesstool.records.source import FileSource
+from sesstool.records.source import FileSource, bare_path
 from sesstool.records.write import create
 from sesstool.repair.resume import OpenCall
-from sesstool.text import quoted
+from sesstool.text import elide, quoted
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
 _SIDE_LIMIT = 1 << 24
+_WIDE = 60  # characters of an id in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,8 @@ def fork(
     told of it. Raises InputError, NotASessionError, AuthError; UsageError where `at` or `new_id`
     is none; and WriteError, also where the file exists and `force` is not given.
     """
-    writer = api.in_use(path) if isinstance(path, Path) else ""
     with open_source(path, keys) as source:
+        writer = api.in_use(source.path) if source.path is not None else ""
         if utf16(source.read(0, 256)):
             raise InputError(
                 f"{source.name} is in UTF-16, which no agent forks",
@@ -92,12 +93,14 @@ def fork(
         cut = Cut(source, session, at, progress)
         kind, now = session.format.forker, datetime.now(UTC)
         name = _named(session.format, new_id, target)
-        forker = kind(cut.parent, name or kind.fresh(cut.parent, now), now)
-        target = _target(forker, source, target, force=force)
+        folder = _folder(source, target)
+        forker = kind(cut.parent, name or kind.fresh(cut.parent, now, folder), now)
+        target = _target(forker, session.format, source, target, force=force)
         shared = Shared(source, session, cut, forker)
         side = _side(forker, target, keys)
         if side is not None:
             _refuse_taken(side[0], force=force)
+        before, missing = done_before(session, cut, keys)
         whole = forker.reference(target, cut.first)
         if whole:
             for _ in shared.lines():
@@ -108,7 +111,6 @@ def fork(
         if source.path is not None:
             for one in (target, *(side or ())[:1]):
                 api.note_copy(one, source.path)
-        before, missing = done_before(session, cut, keys)
         near = source.path is None or target.parent.absolute() == source.path.parent.absolute()
         known = near or session.format.home(target)
         return Fork(
@@ -124,8 +126,8 @@ def fork(
             (*before, *shared.inherited),
             missing,
             tuple(shared.open_calls()),
-            cut.unfinished,
-            session.format.resume_command(forker.id, session.cwd) if known else "",
+            shared.unfinished(),
+            session.format.resume_command(forker.id) if known else "",
             writer,
         )
 
@@ -139,7 +141,7 @@ def _named(form: Format, new_id: str, target: Path | None) -> str:
             told = target.name.removesuffix(".jsonl")
     if new_id and (why := form.forker.refusal(new_id)):
         raise UsageError(
-            f"{new_id} is no id for a {form.title} session: {why}",
+            f"{elide(new_id, _WIDE)} is no id for a session of {form.title}: {why}",
             hint="leave it out, and a new one is drawn",
         )
     if new_id and told and told != new_id:
@@ -150,7 +152,16 @@ def _named(form: Format, new_id: str, target: Path | None) -> str:
     return new_id or told
 
 
-def _target(forker: Forker, source: FileSource, target: Path | None, *, force: bool) -> Path:
+def _folder(source: FileSource, target: Path | None) -> Path | None:
+    """The folder that a fork is made in, unless its agent chooses another; None for none."""
+    if target is not None:
+        return target if target.is_dir() else None
+    return source.path.parent if source.path is not None else None
+
+
+def _target(
+    forker: Forker, form: Format, source: FileSource, target: Path | None, *, force: bool
+) -> Path:
     """Where the new file is to be. Raises UsageError and WriteError."""
     if target is None:
         if source.path is None:
@@ -168,8 +179,13 @@ def _target(forker: Forker, source: FileSource, target: Path | None, *, force: b
         target = folder / forker.name()
     elif target.is_dir():
         target = target / forker.name()
-    if source.path is not None and os.path.exists(target) and target.samefile(source.path):  # noqa: PTH110 - Path.exists may raise
-        raise UsageError(f"{target} is the session itself", hint="name a new file with -o")
+    if source.path is not None:
+        own = (source.path, *form.parts(bare_path(source.path)))
+        if any(os.path.exists(target) and target.samefile(path) for path in own):  # noqa: PTH110 - Path.exists may raise
+            raise UsageError(
+                f"{target} is the session itself, or a part of it",
+                hint="choose another id, or name a new file with -o",
+            )
     _refuse_taken(target, force=force)
     return target
 

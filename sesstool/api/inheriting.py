@@ -77,7 +77,9 @@ class Cut:
             rising = rising and (number < 0 or number > ordinal)
             ordinal = max(ordinal, number)
         if first is None:
-            raise InputError(f"{source.name} holds no record: there is nothing to fork")
+            raise InputError(
+                f"{source.name} holds no record: there is nothing to fork", hint="look for a copy"
+            )
         _refuse_shorter(source)
         self.first, self.named = first, bool(at)
         try:
@@ -206,6 +208,18 @@ class Shared:
             if type(event) is ToolCall and not event.server:
                 name, given = event.name, event.arguments
                 self.inherited += _inherited(self._session, record.line, name, given)
+
+    def unfinished(self) -> str:
+        """What the last record begins that the next one would end; "" for nothing.
+
+        To be asked once the lines came to their end.
+        """
+        if not self._cut.named or self._cut.unfinished:
+            return self._cut.unfinished
+        for fault in self._read.tracker.faults(self._read.source):
+            if fault.rule == "lost-message" and fault.place.start == self._cut.place.start:
+                return "an event that tells a message, without the message"
+        return ""
 
     def open_calls(self) -> Iterator[OpenCall]:
         """The calls that have no result in the fork, once the lines came to their end."""

@@ -14,6 +14,7 @@ from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import single, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
+from sesstool.records.source import SEALED
 from sesstool.report.base import count
 from sesstool.text import elide, quoted, safe
 
@@ -84,7 +85,7 @@ def _lines(made: Fork) -> list[str]:
         f"  fork       {way} {safe(made.parent)}, {records} up to line {made.at}",
     ]
     calls = len(made.inherited)
-    done = f"{count(calls, 'call')} that may have changed something; it was done once, for both"
+    done = f"{count(calls, 'call')} that may have changed something; done at most once, for both"
     lines.append(f"  inherited  {done if calls else 'no call that may have changed anything'}")
     for call in made.inherited[:_SHOWN]:
         targets = ", ".join(safe(e.target) for e in call.effects if e.target)
@@ -108,6 +109,9 @@ def _note(shared: Common, made: Fork) -> None:
         shared.note(
             f"{parent} is in use: {made.in_use}; what it gets from now on is not in the fork"
         )
+    if made.parent.endswith(SEALED):
+        name = quoted(made.path)
+        shared.note(f"it is in the clear: sesstool encrypt --write -r RECIPIENT {name} encrypts it")
     if made.left_out:
         shared.note(f"{count(made.left_out, 'piece')} that no agent reads stayed behind")
     if made.missing:
@@ -116,7 +120,7 @@ def _note(shared: Common, made: Fork) -> None:
         verb = "has" if len(made.open_calls) == 1 else "have"
         shared.note(f"{count(len(made.open_calls), 'call')} at the end {verb} no result")
     if made.unfinished:
-        shared.note(f"it ends with {made.unfinished}, which providers may refuse")
+        shared.note(f"it ends with {made.unfinished}, which may be refused or be lost")
     if made.open_calls or made.unfinished:
         name = quoted(made.path)
         shared.note(f"next: sesstool resume {name}, and sesstool repair {name}")

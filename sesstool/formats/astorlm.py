@@ -73,7 +73,7 @@ class AstorForker(Forker):
     """A fork has the messages with their ids, and a side file that names the parent."""
 
     @classmethod
-    def fresh(cls, parent: Parent, now: datetime) -> str:  # noqa: ARG003 - see `Forker.fresh`
+    def fresh(cls, parent: Parent, now: datetime, beside: Path | None) -> str:  # noqa: ARG003 - see `Forker.fresh`
         """See `Forker.fresh`."""
         return str(uuid4())
 
@@ -83,7 +83,8 @@ class AstorForker(Forker):
         place = locate(raw, "") if "id" not in (record.value or {}) else None
         if place is not None:
             at = place.start + 1
-            raw = b'%b"id":"%b",%b' % (raw[:at], str(uuid4()).encode(), raw[at:])
+            more = b"," * bool(record.value)
+            raw = b'%b"id":"%b"%b%b' % (raw[:at], str(uuid4()).encode(), more, raw[at:])
         yield raw
 
     def side(self) -> Path | None:

@@ -18,6 +18,7 @@ from sesstool.records.edits import Edit, EditSet
 from sesstool.records.heal import Kind
 from sesstool.records.recover import Record
 from sesstool.records.source import SEALED, Source, snapshot_of
+from sesstool.text import quoted
 
 
 class Place(NamedTuple):
@@ -232,6 +233,7 @@ class Format(ABC):
     (indexes of lists left out); `.**` at the end stands for all below. `beyond` are places known to
     hold texts of sessions where `parts` and `traces` do not reach. Files whose names begin with
     `parts_begin` are parts of a session, of which only their records tell. `forker` writes forks.
+    `resumes` is the agent's own command that resumes the session whose id stands behind it.
     """
 
     name = ""
@@ -257,6 +259,7 @@ class Format(ABC):
     waits: frozenset[str] = frozenset()
     harmless: frozenset[str] = frozenset()
     forker: type[Forker] = Forker
+    resumes = ""
 
     @abstractmethod
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
@@ -431,9 +434,14 @@ class Format(ABC):
         """
         return (part for part in self.places(path) if not is_plain_file(part))
 
-    def resume_command(self, session_id: str, cwd: str) -> str:
-        """The agent's own command that resumes the session, or ""."""
-        return ""
+    def resume_command(self, session_id: str) -> str:
+        """The agent's own command that resumes a session, or "".
+
+        An id comes from a file, and a person pastes the command: it is one word of a shell, and
+        never an option.
+        """
+        known = self.resumes and session_id and not session_id.startswith("-")
+        return f"{self.resumes} {quoted(session_id)}" if known else ""
 
     def bad_line(self, kind: Kind) -> str:
         """What the agent does at a line with such a defect, "" where it just passes over it."""

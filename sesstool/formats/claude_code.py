@@ -92,6 +92,7 @@ class ClaudeCode(Format):
     pairing = "turn"
     waits = frozenset({"AskUserQuestion", "ExitPlanMode"})
     forker = ClaudeForker
+    resumes = "claude --resume"
     harmless = frozenset(
         {"Read", "Grep", "Glob", "LS", "NotebookRead", "WebSearch", "TodoWrite", "BashOutput"}
     )
@@ -340,10 +341,6 @@ class ClaudeCode(Format):
             yield from below(path.parent, "sessions-index.json")
         if home is not None and name:
             yield from session_files(home, name)
-
-    def resume_command(self, session_id: str, cwd: str) -> str:
-        """See `Format.resume_command`."""
-        return f"claude --resume {session_id}" if session_id else ""
 
     def leaves_out(self, words: str) -> bool:
         """See `Format.leaves_out`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4, uuid5
 
@@ -37,7 +38,7 @@ class ClaudeForker(UuidForker):
         self._space = UUID(new_id)
 
     @classmethod
-    def fresh(cls, parent: Parent, now: datetime) -> str:  # noqa: ARG003 - see `Forker.fresh`
+    def fresh(cls, parent: Parent, now: datetime, beside: Path | None) -> str:  # noqa: ARG003 - see `Forker.fresh`
         """See `Forker.fresh`."""
         return str(uuid4())
 

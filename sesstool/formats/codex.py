@@ -122,6 +122,7 @@ class Codex(Format):
     waits = frozenset({"request_user_input"})
     harmless = frozenset({"update_plan", "view_image", "list_mcp_resources", "tool_search"})
     forker = CodexForker
+    resumes = "codex resume"
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""
@@ -308,10 +309,6 @@ class Codex(Format):
         home, thread = self.home(path), self.session_id(path)
         if home is not None and thread:
             yield from starting(home, "shell_snapshots", thread)
-
-    def resume_command(self, session_id: str, cwd: str) -> str:
-        """See `Format.resume_command`."""
-        return f"codex resume {session_id}" if session_id else ""
 
 
 def _told(event: dict[str, Any], pointer: str) -> Iterator[Payload]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -52,13 +53,12 @@ class Forker:
         self.now = now
 
     @classmethod
-    def fresh(cls, parent: Parent, now: datetime) -> str:  # noqa: ARG003 - for those that have times in ids
-        """An id for a new session."""
-        path, stem = parent.path, parent.id or "session"
-        name, nth = f"{stem}-fork", 1
-        while path and path.with_name(f"{name}.jsonl").exists():
+    def fresh(cls, parent: Parent, now: datetime, beside: Path | None) -> str:  # noqa: ARG003 - for those that have times in ids
+        """An id for a new session; `beside` is the folder that it is made in, None if not known."""
+        name, nth = f"{parent.id or 'session'}-fork", 1
+        while beside and os.path.lexists(beside / f"{name}.jsonl"):
             nth += 1
-            name = f"{stem}-fork-{nth}"
+            name = f"{parent.id or 'session'}-fork-{nth}"
         return name
 
     @classmethod
@@ -66,8 +66,9 @@ class Forker:
         """Why a session cannot have this id, "" where it can."""
         if len(new_id.encode("utf-8", "replace")) > _LONGEST:
             return "it is too long for the name of a file"
-        plain = new_id.isprintable() and new_id[:1] not in ("", ".", "-")
-        return "" if plain and not set(new_id) & set('/\\:*?"<>|') else "it is no name of a file"
+        plain = new_id.isprintable() and not set(new_id) & set('/\\:*?"<>|')
+        plain = plain and new_id == new_id.strip() and new_id[:1] not in ("", ".", "-")
+        return "" if plain else "it is no name of a file"
 
     @classmethod
     def names(cls, value: dict[str, Any]) -> Iterable[str]:
@@ -127,7 +128,7 @@ class UuidForker(Forker):
     by_name = False
 
     @classmethod
-    def fresh(cls, parent: Parent, now: datetime) -> str:  # noqa: ARG003 - as above
+    def fresh(cls, parent: Parent, now: datetime, beside: Path | None) -> str:  # noqa: ARG003 - as above
         """See `Forker.fresh`: a UUID whose order is that of time (version 7)."""
         bits = int(now.timestamp() * 1000) << 80 | secrets.randbits(80)
         bits = bits & ~(0xF << 76) & ~(3 << 62) | 7 << 76 | 2 << 62

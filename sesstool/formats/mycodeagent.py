@@ -82,7 +82,7 @@ class TranscriptForker(Forker):
     by_name = False
 
     @classmethod
-    def fresh(cls, parent: Parent, now: datetime) -> str:  # noqa: ARG003 - see `Forker.fresh`
+    def fresh(cls, parent: Parent, now: datetime, beside: Path | None) -> str:  # noqa: ARG003 - see `Forker.fresh`
         """See `Forker.fresh`."""
         return f"session-{uuid4().hex}"
 
@@ -114,6 +114,7 @@ class MyCodeAgent(Format):
     pairing = "direct"
     harmless = frozenset({"Glob", "Grep", "Read"})
     forker = TranscriptForker
+    resumes = "mycodeagent --resume"
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""
@@ -200,10 +201,6 @@ class MyCodeAgent(Format):
     def where(self, home: Path, inside: tuple[str, ...]) -> tuple[str, str]:
         """See `Format.where`: the home lies in the project."""
         return str(home.parent), ""
-
-    def resume_command(self, session_id: str, cwd: str) -> str:
-        """See `Format.resume_command`."""
-        return f"mycodeagent --resume {session_id}" if session_id else ""
 
 
 def _message(payload: dict[str, Any]) -> list[Event]:

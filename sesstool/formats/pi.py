@@ -121,6 +121,7 @@ class Pi(Format):
     pairing = "direct"
     harmless = frozenset({"read", "grep", "find", "ls"})
     forker = PiForker
+    resumes = "pi --session"
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""
@@ -268,10 +269,6 @@ class Pi(Format):
     def where(self, home: Path, inside: tuple[str, ...]) -> tuple[str, str]:
         """See `Format.where`. OpenClaw has a folder for each of its agents."""
         return "".join(inside[1:2]), ""
-
-    def resume_command(self, session_id: str, cwd: str) -> str:
-        """See `Format.resume_command`."""
-        return f"pi --session {session_id}" if session_id else ""
 
 
 class _Version1(Pi):

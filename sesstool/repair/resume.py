@@ -85,7 +85,7 @@ def resume(
     sent, present = session.messages()
     size = _sent_bytes(session)
     subagent = any(f.code == "M707" for f in report.findings)
-    command = "" if subagent else session.format.resume_command(session.id, session.cwd)
+    command = "" if subagent else session.format.resume_command(session.id)
     calls = tuple(_open_call(session, f) for f in report.findings if _is_open(f))
     return ResumeReport(
         report.path,
