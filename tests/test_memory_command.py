@@ -192,3 +192,15 @@ def test_follow_needs_a_file_and_prints(session, capsys, arguments, monkeypatch,
     given_ = [str(session) if word == "{}" else word for word in arguments]
     assert "--follow looks at a file" in run(capsys, "--follow", *given_, code=2).err
     assert not Path("out.txt").exists()
+
+
+def test_of_an_agent_known_by_name_only_nothing_is_claimed(tmp_path, capsys):
+    """An empty memory would say that nothing was done."""
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(jsonl({"type": "session.start", "data": {"copilotVersion": "1"}}))
+    for arguments in (["memory"], ["snapshot"], ["snapshot", "-o", "-"]):
+        assert main.run([*arguments, str(path), "--format", "copilot-cli"]) == 3
+        told = capsys.readouterr().err
+        assert "by name only" in told
+        assert "hint: sesstool show" in told
+    assert list(tmp_path.iterdir()) == [path]

@@ -494,6 +494,22 @@ def test_a_change_in_the_middle_is_seen(tmp_path, pack, change, more):
     assert state(seen.memory) == found
 
 
+@pytest.mark.parametrize("cut", [0, 1, 2, 3])
+def test_what_is_no_record_is_counted_once(session, cut):
+    """However often the file was read meanwhile; a blank line is nothing."""
+    pieces = [b"\0\0\0\n", b"\n", jsonl(said("user", "Oil the lamp")), b'{"role":"us']
+    with session.open("ab") as file:
+        for n, piece in enumerate(pieces):
+            file.write(piece)
+            file.flush()
+            if n < cut:
+                memory(session)
+    found = memory(session)
+    assert found.unread == 2
+    assert (found.as_dict(), found.saved()) == fresh(session)
+    assert "2 pieces of the file are no record" in found.render()
+
+
 @pytest.mark.parametrize("kind", ["empty", "cut", "json", "byte", "version"])
 def test_a_damaged_cache_is_of_no_use_and_no_harm(session, kind, monkeypatch):
     """It is told, and the memory is right all the same."""

@@ -14,7 +14,7 @@ from sesstool.errors import InputError, UsageError, WriteError
 from sesstool.formats.base import Format
 from sesstool.formats.forking import Forker
 from sesstool.formats.side_files import beside
-from sesstool.model.session import open_session, path_of
+from sesstool.model.session import open_known, path_of
 from sesstool.records.opening import open_source
 from sesstool.records.recover import utf16
 from sesstool.records.source import FileSource, bare_path
@@ -84,12 +84,7 @@ def fork(
                 f"{source.name} is in UTF-16, which no agent forks",
                 hint=f"sesstool repair --unsafe --write {quoted(source.name)} makes it UTF-8 first",
             )
-        session = open_session(source, format_name)
-        if not session.format.repairable:
-            raise InputError(
-                f"sesstool knows sessions of {session.format.title} by name only: it forks none",
-                hint="fork it in its agent",
-            )
+        session = open_known(source, format_name)
         cut = Cut(source, session, at, progress)
         kind, now = session.format.forker, datetime.now(UTC)
         name = _named(session.format, new_id, target)

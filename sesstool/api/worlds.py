@@ -15,7 +15,7 @@ from sesstool.audit import log
 from sesstool.checks.engine import Progress
 from sesstool.errors import InputError, UsageError, WriteError
 from sesstool.formats.side_files import beside
-from sesstool.model.session import Session, open_session
+from sesstool.model.session import Session, open_known
 from sesstool.records.opening import open_source
 from sesstool.records.source import (
     SEALED,
@@ -117,7 +117,7 @@ def compared(
         return None
     then = _read(found, keys)
     with open_source(path, keys) as source:
-        session = open_session(source, format_name)
+        session = open_known(source, format_name)
         touched, unread = _touched(session, then.cwd, progress, keys)
         now = replace(
             then,
@@ -134,7 +134,7 @@ def compared(
 def _taken(
     source: FileSource, format_name: str, progress: Progress | None, keys: Keys | None
 ) -> World:
-    session = open_session(source, format_name)
+    session = open_known(source, format_name)
     folder = _folder(session)
     touched, unread = _touched(session, folder, progress, keys)
     cwd = touched.cwd or folder

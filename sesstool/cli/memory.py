@@ -20,8 +20,8 @@ from sesstool.store.recall import remarks_on, sections
 from sesstool.text import safe
 
 _POLL = 0.5
-# What changes with every record.
-_COUNTS = ("records", "line")
+# What changes with every record, and while one is half written.
+_COUNTS = ("records", "line", "unread")
 
 
 @click.command("memory")

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from sesstool.errors import InputError
 from sesstool.formats.base import Format, Place
 from sesstool.formats.events import (
     Checkpoint,
@@ -266,6 +267,18 @@ def open_session(source: Source, format_name: str = "") -> Session:
     else:
         form, reason = detect(values, plain_path(source.path) if source.path else None, source.name)
     return Session(source, form.fitting(values), reason)
+
+
+def open_known(source: Source, format_name: str = "") -> Session:
+    """The same, where it is known what its records mean. Raises InputError as well."""
+    session = open_session(source, format_name)
+    if not session.format.repairable:
+        raise InputError(
+            f"sesstool knows sessions of {session.format.title} by name only, and nothing of what "
+            f"is in {source.name}",
+            hint="sesstool show prints the records; all else only the agent itself can do",
+        )
+    return session
 
 
 def _head(source: Source) -> Iterator[Record]:

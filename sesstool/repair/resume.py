@@ -21,7 +21,7 @@ from sesstool.records.source import Source
 _REFUSED = ("T", "C", "J201")
 # Findings that say that something is missing from what the model will see.
 _LOSSES = (
-    *("B104", "B105", "B112", "M701", "M703", "M712", "M713", "S304", "T402"),
+    *("B102", "B104", "B105", "B112", "M701", "M703", "M712", "M713", "S304", "T402"),
     *("G501", "G505", "G507", "G508", "G510", "G511"),
 )
 _BYTES_A_TOKEN = 4

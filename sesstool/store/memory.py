@@ -67,14 +67,15 @@ class Item:
 class SessionMemory:
     """The memory of one session, fed with its records in file order.
 
-    `records` counts them, `end` is the offset behind the last, `line` its line. What a rollback or
-    a rewind took back is left out; what stands before a compaction is not.
+    `records` counts them, `end` is the offset behind the last, `line` its line; `unread` counts
+    pieces between them that are none, for whoever reads them to set. What a rollback or a rewind
+    took back is left out; what stands before a compaction is not.
     """
 
     def __init__(self, form: Format) -> None:
         """Start before the first record."""
         self.format = form
-        self.records = self.end = self.line = self.compactions = 0
+        self.records = self.end = self.line = self.compactions = self.unread = 0
         self.items: dict[Kind, list[Item]] = {kind: [] for kind in LIMITS}
         self.lineage = Lineage(form)
         self._open: list[tuple[_Key, Item]] = []
@@ -126,7 +127,12 @@ class SessionMemory:
             self._keep("todo", item)
         elif call.role == "task" and call.more[0]:
             self._keep("task", item)
-        self._open.append(((scope, event.id), item))
+        key = (scope, event.id)
+        at = self._awaited(key)
+        # Ids may be used again, but not in the turn that waits for the result: that is a copy.
+        if at is not None and (turn, item.told) == (self._open[at][1].turn, self._open[at][1].told):
+            item.phase = self._open.pop(at)[1].phase
+        self._open.append((key, item))
         if len(self._open) > OPEN:
             self.lineage.count(self._open.pop(0)[1].turn, "open")
 
@@ -191,7 +197,7 @@ class SessionMemory:
         """A memory of its own that goes on from here."""
         other = SessionMemory(self.format)
         other.records, other.end, other.line = self.records, self.end, self.line
-        other.compactions = self.compactions
+        other.compactions, other.unread = self.compactions, self.unread
         other.items = deepcopy(self.items)
         other.lineage, other._open = deepcopy(self.lineage), deepcopy(self._open)
         return other
@@ -214,7 +220,7 @@ class SessionMemory:
             "version": VERSION,
             "format": self.format.name,
             "linked": self.format.linked,
-            "seen": [self.records, self.end, self.line, self.compactions],
+            "seen": [self.records, self.end, self.line, self.compactions, self.unread],
             "lineage": self.lineage.saved(),
             "items": {k: [_packed(item) for item in items] for k, items in self.items.items()},
             "open": [_packed(item) for _, item in self._open],
@@ -235,7 +241,8 @@ class SessionMemory:
             ):
                 raise ValueError("saved by another version")
             whole(*saved["seen"])
-            memory.records, memory.end, memory.line, memory.compactions = saved["seen"]
+            memory.records, memory.end, memory.line, *counts = saved["seen"]
+            memory.compactions, memory.unread = counts
             memory.lineage.restore(saved["lineage"])
             drawn = _Drawn(form, read)
             for kind in LIMITS:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sesstool.formats.base import Format, Tracker
 from sesstool.formats.events import Meaning
 from sesstool.formats.registry import SAMPLE
-from sesstool.model.session import Session, open_session
+from sesstool.model.session import Session, open_known
 from sesstool.records.heal import MILD, Kind
 from sesstool.records.jsonspan import Scanner, Status
 from sesstool.records.opening import open_source
@@ -28,7 +28,7 @@ _AHEAD = 1 << 20
 """So far behind a torn record it is looked whether it goes on,"""
 _DOUBTS = 200
 """behind so many in a file; what stands behind more is read again each time."""
-_Seen = tuple[dict[str, Any], Meaning, int, int, int]
+_Seen = tuple[dict[str, Any] | None, Meaning | None, int, int, int]
 
 
 class Remembered:
@@ -74,7 +74,7 @@ class Remembered:
         Raises InputError, NotASessionError and AuthError.
         """
         with open_source(self._path, self._keys) as source:
-            session = open_session(source, self._format_name)
+            session = open_known(source, self._format_name)
             kept = self._cache and source.path is not None and not source.stored
             known = self._settled is not None
             goes_on = known and self._goes_on(source, session.format)
@@ -140,17 +140,18 @@ class Remembered:
                 doubts += 1
                 if doubts > _DOUBTS or _is_open(record, source):
                     found = settled.copy()
-            if record.value is None:
+            meaning = session.format.meaning(record.value) if record.value is not None else None
+            if meaning is None:
                 tracker.fragment(record)
-                continue
-            meaning = session.format.meaning(record.value)
-            tracker.see(record, meaning)
+            else:
+                tracker.see(record, meaning)
             if waiting and record.line > waiting[0][4]:
                 _take(found or settled, waiting)
                 waiting = []
             if not waiting and found is None:
                 at, line = record.start, record.line
-            if tracker.reads(meaning):
+            blank = any(defect.kind is Kind.BLANK for defect in record.defects)
+            if not blank and (meaning is None or tracker.reads(meaning)):
                 waiting.append((record.value, meaning, record.start, record.end, record.line))
         self.memory = found or settled.copy()
         _take(self.memory, waiting)
@@ -185,8 +186,11 @@ def _is_open(record: Record, source: Source) -> bool:
 
 
 def _take(found: SessionMemory, seen: list[_Seen]) -> None:
-    for one in seen:
-        found.see(*one)
+    for value, meaning, start, end, line in seen:
+        if value is None or meaning is None:
+            found.unread += 1
+        else:
+            found.see(value, meaning, start, end, line)
 
 
 def _state(file: os.stat_result) -> tuple[int, int, int, int]:
