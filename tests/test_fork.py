@@ -277,6 +277,17 @@ def test_the_log_knows_the_copy(made, tmp_path):
     assert log.copies(api.state_folder(), tmp_path / "talk.jsonl") == [done.path]
 
 
+def test_a_redaction_names_the_fork_that_it_does_not_reach(made, tmp_path, capsys):
+    """It holds the same values."""
+    done = made("talk.jsonl", said("user", "mail ada" + "@" + "quay-and-mole.net"))
+    for more in ((), ("--write", "--in-place", "--yes")):
+        assert main.run(["redact", str(tmp_path / "talk.jsonl"), *more]) == (0 if more else 1)
+        told = capsys.readouterr().err
+        assert f"left alone: {done.path}: a copy that sesstool made of" in told
+    assert main.run(["redact", str(tmp_path), "--exit-zero"]) in (0, 2)
+    assert "a copy that sesstool made" not in capsys.readouterr().err
+
+
 def test_a_compressed_session_has_a_plain_fork(tmp_path):
     """No agent but one reads the other."""
     path = tmp_path / "talk.jsonl.gz"

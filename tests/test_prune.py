@@ -195,6 +195,21 @@ def test_copies_that_sesstool_made_of_what_is_deleted_are_named(world, tmp_path,
     assert f"{copy}: a copy that sesstool made" in report.read_text()
 
 
+def test_copies_of_copies_are_named_as_well(world, tmp_path, capsys):
+    """A fork of a fork holds what was said first, also where the one between them is gone."""
+    path = world.home / next(iter(world.old))
+    between, last = tmp_path / "between.jsonl", tmp_path / "last.jsonl"
+    last.write_bytes(path.read_bytes())
+    log.note_copy(world.state, between, path)
+    log.note_copy(world.state, last, between)
+    log.note_copy(world.state, between, last)  # a circle ends
+    assert log.copies(world.state, path) == [last]
+    assert prune(world, action="delete", write=False) == 1
+    told = capsys.readouterr().out
+    assert f"    stays: {last}: a copy that sesstool made\n" in told
+    assert str(between) not in told
+
+
 def test_copies_of_what_is_deleted_from_the_trash_are_named(ended, tmp_path, capsys):
     entry = trash.entries(ended.state)[0]
     (tmp_path / "copy.jsonl").write_bytes(b"x")

@@ -131,3 +131,9 @@ def test_an_empty_file_cannot_be_resumed():
     with pytest.raises(NotASessionError, match="empty") as caught:
         resume(Memory(b""))
     assert caught.value.hint
+
+
+def test_a_session_that_no_agent_can_read_is_lost():
+    """In UTF-16 nothing of it reaches the model."""
+    data = jsonl(*talk(2)).decode().encode("utf-16")
+    assert [finding.code for finding in report(data).losses] == ["B102"]

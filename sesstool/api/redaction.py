@@ -15,6 +15,7 @@ from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from sesstool.audit import log
 from sesstool.checks import privacy as rules
 from sesstool.checks.privacy import Where
 from sesstool.errors import (
@@ -42,6 +43,7 @@ from sesstool.records.source import (
     Fingerprint,
     prefixes,
 )
+from sesstool.records.undo import state_folder
 from sesstool.version import __version__
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ class Redaction:
     `values` counts the different values that were found in the set. `rules` is how many rules
     looked for them, `digest` the name of that set of rules. `keyed` says whether stand-ins are
     the same in other runs with the key. `given` are the paths that the user named. `published`
-    are the files, or copies, that are written.
+    are the files, or copies, that are written, and `made` what sesstool made of files before.
     """
 
     choice: Choice
@@ -112,6 +114,7 @@ class Redaction:
     earlier: Earlier | None = None
     given: list[str] = field(default_factory=list)
     published: list[Path] = field(default_factory=list)
+    made: dict[str, list[str]] = field(default_factory=dict)
     stack: ExitStack = field(default_factory=ExitStack)
 
     def shown(self, path: Path) -> str:
@@ -193,12 +196,20 @@ def redact(
         for file in redaction.files:
             file.text = replace(file.text, watch=None)
         redaction.values = len(redactor.values)
+        redaction.made = log.made(state_folder())
         redaction.stack = stack.pop_all()
     return redaction
 
 
 def copies(redaction: Redaction, file: Redacted) -> Iterator[SideFile]:
-    """Files in which the agent has what a session holds as well, and which are left alone."""
+    """Files in which the agent has what a session holds as well, and copies that sesstool made.
+
+    They are left alone.
+    """
+    if isinstance(file.path, Path):
+        for copy in log.descent(redaction.made, [os.path.realpath(file.path)]):
+            if os.path.lexists(copy):
+                yield SideFile(Path(copy), f"a copy that sesstool made of {file.shown}")
     if file.text.form is not None and isinstance(file.path, Path):
         yield from file.text.form.drawn(file.path)
         for side in file.text.form.others(file.path):

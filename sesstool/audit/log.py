@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,11 +70,15 @@ def note_copy(
 def copies(state: Path, of: Path) -> list[Path]:
     """The copies in the clear that `note_copy` told of, as far as they are still there.
 
-    Raises InputError.
+    Those of copies too. Raises InputError.
     """
     name = os.path.realpath(of)
-    mine = (line for line in read(state) if line.get("of") == name)
-    told = (str(line.get("path")) for line in mine if line.get("action") == _COPY)
+    names, told = {name}, []
+    for line in read(state):
+        if line.get("of") in names:
+            path = str(line.get("path"))
+            names.add(path)
+            told += [path] * (line.get("action") == _COPY and path != name)
     return [Path(path) for path in dict.fromkeys(told) if os.path.isfile(path)]  # noqa: PTH113 - Path may raise
 
 
@@ -88,6 +92,16 @@ def made(state: Path) -> dict[str, list[str]]:
         if "of" in line:
             found.setdefault(str(line["of"]), []).append(str(line.get("path")))
     return found
+
+
+def descent(made: Mapping[str, list[str]], names: Iterable[str]) -> list[str]:
+    """What was made of files, and of what was made of them, by what `made` found."""
+    more = list(names)
+    found, before = dict.fromkeys(more), len(more)
+    while more:
+        more = [copy for name in more for copy in made.get(name, ()) if copy not in found]
+        found |= dict.fromkeys(more)
+    return list(found)[before:]
 
 
 def read(state: Path) -> Iterator[dict[str, Any]]:

@@ -24,7 +24,7 @@ class Gone(Protocol):
 
 
 def copies(gone: Sequence[Gone], state: Path) -> dict[str, tuple[str, ...]]:
-    """The copies that are still there, by the path of the session.
+    """The copies that are still there, and their copies, by the path of the session.
 
     The log is read once for all. Raises InputError.
     """
@@ -32,7 +32,7 @@ def copies(gone: Sequence[Gone], state: Path) -> dict[str, tuple[str, ...]]:
     found = {}
     for one in gone:
         names = {name for path in one.paths for name in (path, str(bare_path(Path(path))))}
-        each = dict.fromkeys(copy for name in sorted(names) for copy in made.get(name, ()))
-        if there := tuple(copy for copy in each if copy not in names and os.path.lexists(copy)):
+        each = log.descent(made, sorted(names))
+        if there := tuple(copy for copy in each if os.path.lexists(copy)):
             found[one.path] = there
     return found
