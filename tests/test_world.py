@@ -12,13 +12,14 @@ import sys
 import pytest
 
 from sesstool.api import worlds
+from sesstool.cli import main
 from sesstool.errors import InputError, WriteError
 from sesstool.store import git as asked
 from sesstool.store import world
 from sesstool.store.git import Git, repository
 from sesstool.store.reads import Read
 from sesstool.store.world import Change, Todos, World, compare, of_json
-from tests.conftest import SESSION, answer, jsonl, prompt, use
+from tests.conftest import SESSION, answer, jsonl, loads, prompt, uid, use
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -371,6 +372,27 @@ def test_a_snapshot_is_not_overwritten(folder):
     place.symlink_to(place.with_name("elsewhere"))
     with pytest.raises(WriteError):
         worlds.snapshot(path, force=True)
+
+
+def test_the_snapshot_of_another_session_is_told(folder, capsys):
+    """Its to-dos are not those of this one."""
+    mine, theirs = session(folder), session(folder, name="other.jsonl")
+    other = jsonl(*(r | {"sessionId": uid(9)} for r in loads(theirs.read_bytes())))
+    theirs.write_bytes(other)
+    _, place = worlds.snapshot(theirs)
+    assert main.run(["snapshot", str(mine), "--compare", str(place)]) == 0
+    assert f"it is that of another session, {uid(9)}" in capsys.readouterr().out
+    assert main.run(["snapshot", str(theirs), "--compare"]) == 0
+    assert "another session" not in capsys.readouterr().out
+    found = worlds.compared(mine, place)
+    assert found is not None
+    assert (found.as_json()["of"], found.as_json()["session_id"]) == (uid(9), SESSION)
+
+
+def test_a_session_that_is_not_there_has_no_snapshot(folder, capsys):
+    """The error is about the session, not the snapshot that it does not have either."""
+    assert main.run(["snapshot", str(folder / "none.jsonl"), "--compare"]) == 3
+    assert "no such file" in capsys.readouterr().err
 
 
 def test_without_a_snapshot_nothing_is_compared(folder):

@@ -41,7 +41,10 @@ _LARGEST = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """What has changed since a snapshot, which was taken at `then.taken`."""
+    """What has changed since a snapshot, which was taken at `then.taken`.
+
+    `now` has the id of the session that is compared, which may be another one.
+    """
 
     path: Path
     then: World
@@ -55,6 +58,8 @@ class Since:
             "snapshot": str(self.path),
             "taken": self.then.taken,
             "compared": self.now.taken,
+            "of": self.then.session_id,
+            "session_id": self.now.session_id,
             "changes": [change._asdict() for change in self.changes],
         }
 
@@ -112,16 +117,17 @@ def compared(
 
     None where there is none beside it. Raises InputError, NotASessionError and AuthError.
     """
-    found = file or (beside(snapshot_of(Path(path))) if str(path) != "-" else None)
-    if found is None:
-        return None
-    then = _read(found, keys)
     with open_source(path, keys) as source:
+        found = file or (beside(snapshot_of(Path(path))) if str(path) != "-" else None)
+        if found is None:
+            return None
+        then = _read(found, keys)
         session = open_known(source, format_name)
         touched, unread = _touched(session, then.cwd, progress, keys)
         now = replace(
             then,
             taken=_now(),
+            session_id=session.id,
             git=world.git_of(then.cwd, _apart(source)),
             files=world.again(then.files),
             variables=tuple(sorted(os.environ)),

@@ -105,6 +105,9 @@ def compared(since: api.Since, most: int) -> Iterator[str]:
     """What has changed since a snapshot, in a head and at most so many lines."""
     changes = since.changes
     yield f"since the snapshot of {safe(since.then.taken)}: {count(len(changes), 'change')}"
+    then, now = since.then.session_id, since.now.session_id
+    if then and now and then != now:
+        yield f"  it is that of another session, {safe(then)}: its to-dos are other ones"
     for change in changes[:most]:
         yield f"  {change.kind:10} {_said(change)}"
     if len(changes) > most:

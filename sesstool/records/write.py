@@ -269,7 +269,9 @@ def _regular(path: Path) -> os.stat_result:
     """The state of a file that may be changed. Raises OSError or WriteError."""
     now = path.stat()
     if not stat.S_ISREG(now.st_mode):
-        raise WriteError(f"cannot write {path}: it is no regular file")
+        raise WriteError(
+            f"cannot write {path}: it is no regular file", hint="name a new file, or one that is"
+        )
     return now
 
 
