@@ -554,6 +554,33 @@ def test_a_state_of_any_shape_is_refused_or_taken(name, odd):
     assert refused > 20
 
 
+def test_a_link_in_the_cache_leads_nowhere(session, tmp_path):
+    """What is at its other end is neither read nor written; the link goes."""
+    memory(session)
+    right, cache, far = fresh(session), kept(session), tmp_path / "far"
+    cache.rename(far)
+    cache.symlink_to(far)
+    before = far.read_bytes()
+    reasons, found = notes(session)
+    assert found == right
+    assert "not the file of this user" in reasons[0]
+    assert far.read_bytes() == before
+    with session.open("ab") as file:
+        file.write(jsonl(said("user", "Oil the lamp"), said("user", "And the hinge")))
+    memory(session)
+    assert not cache.is_symlink()
+    assert far.read_bytes() == before
+    assert notes(session)[0] == []
+
+
+def test_a_file_of_another_user_in_the_cache_is_not_read(session, monkeypatch):
+    """It could make the memory tell less than there is."""
+    memory(session)
+    mine = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
+    assert "not the file of this user" in notes(session)[0][0]
+
+
 def test_a_cache_that_cannot_be_written_is_no_fault(session, monkeypatch):
     """It is told to who asks."""
     monkeypatch.setattr(keeping, "make_folder", lambda _: (_ for _ in ()).throw(OSError("full")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -66,7 +67,9 @@ def save(source: FileSource, memory: SessionMemory, to: Reached) -> None:
     make_folder(path.parent)
     value = {"file": _file(source), "reached": to, "memory": memory.saved()}
     body = json.dumps(value, separators=(",", ":")).encode()
-    new = not path.exists()
+    new = not _is_own(path)
+    if new:  # a link would lead the write elsewhere
+        path.unlink(missing_ok=True)
     create(path, [_sum(body), b"\n", body], force=True)
     if new:
         _sweep(path.parent)
@@ -79,10 +82,12 @@ def load(source: FileSource, form: Format) -> tuple[SessionMemory, Reached] | No
     """
     assert source.path is not None
     path = cache_path(source.path)
-    try:
-        raw = read_file(path) if path.stat().st_size <= _LARGEST else b""
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return None
+    try:
+        if not _is_own(path):
+            raise ValueError("it is not the file of this user")
+        raw = read_file(path) if path.stat().st_size <= _LARGEST else b""
     except OSError as error:
         raise ValueError("it cannot be read") from error
     told_sum, _, body = raw.partition(b"\n")
@@ -104,6 +109,14 @@ def load(source: FileSource, form: Format) -> tuple[SessionMemory, Reached] | No
         raise ValueError("the file was rewritten")
     memory = SessionMemory.restored(form, saved, partial(record_at, source))
     return memory, Reached(at, line, told)
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a file is there which this user made, and no link to one."""
+    with suppress(FileNotFoundError):
+        now = path.lstat()
+        return stat.S_ISREG(now.st_mode) and (os.name == "nt" or now.st_uid == os.geteuid())
+    return False
 
 
 def _file(source: FileSource) -> list[int]:
