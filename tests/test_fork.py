@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -23,6 +24,7 @@ from sesstool.cli import main
 from sesstool.errors import InputError, StalePlanError, UsageError, WriteError
 from sesstool.findings import Severity
 from sesstool.formats.forking import Forker, UuidForker
+from sesstool.records import write
 from sesstool.records.jsonspan import with_members
 from sesstool.records.write import create
 from tests.conftest import (
@@ -269,6 +271,23 @@ def test_what_grows_meanwhile_is_not_in_the_fork(tmp_path):
 
     done = fork(path, progress=grow)
     assert records(done) == [said("user")]
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_fork_whose_name_may_not_last_is_none(call, tmp_path, monkeypatch):
+    """An error says that it was not written, so no file of it may be there."""
+    path, calls = tmp_path / "s.jsonl", []
+    path.write_bytes(jsonl({"id": "m1"} | TAUGHT))
+
+    def fail(_folder):
+        calls.append(1)
+        if len(calls) == call:
+            raise OSError(errno.EIO, "input/output error")
+
+    monkeypatch.setattr(write, "sync_folder", fail)
+    with pytest.raises(WriteError):
+        fork(path, new_id="t")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_the_log_knows_the_copy(made, tmp_path):

@@ -141,7 +141,7 @@ def create(
     then what is left of a run that was killed does not stay. Raises WriteError.
     """
     path = real_path(path)
-    made = None
+    made = new = None
     try:
         if path.exists():
             _regular(path)
@@ -164,6 +164,7 @@ def create(
             made.replace(path)
         else:
             claim(made, path)
+            new = path
         sync_folder(path.parent)
     except FileExistsError as error:
         raise WriteError(
@@ -171,6 +172,8 @@ def create(
             hint="choose another name, or remove it first",
         ) from error
     except OSError as error:
+        if new:
+            _discard(new)
         raise cannot_write(path, error) from error
     finally:
         if made:
