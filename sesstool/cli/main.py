@@ -140,7 +140,7 @@ class LazyGroup(ForwardingGroup):
 def cli(ctx: click.Context) -> None:
     """Validate and repair the session files that AI agents leave on disk.
 
-    Reading never writes, and writing needs --write. PATH is a file, a folder or, for an
+    Reading never writes, and changing a file needs --write. PATH is a file, a folder or, for an
     agent's own sessions, an id.
     """
     if ctx.invoked_subcommand is None:
