@@ -50,8 +50,9 @@ def command(
 ) -> int:
     """Make a new session that starts as a copy of another one, which its agent resumes.
 
-    It is made in the agent's own way of forking, where the agent looks for it or where -o says,
-    and told is what both sessions inherit: what was done before the fork was done once.
+    It is made in the agent's own way of forking, where the agent looks for it or where -o says.
+    Told is what both sessions inherit, with paths and command lines: what was done before the fork
+    was done once.
     """
     from sesstool.api.forking import fork  # noqa: PLC0415 - start-up time
 
