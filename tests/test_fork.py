@@ -19,6 +19,7 @@ import zstandard
 from sesstool import api
 from sesstool.api import diffing, forking
 from sesstool.api.forking import fork
+from sesstool.api.remembering import memory
 from sesstool.audit import log
 from sesstool.cli import main
 from sesstool.errors import InputError, StalePlanError, UsageError, WriteError
@@ -685,6 +686,22 @@ def test_codex_refers_to_a_numbered_thread_in_its_home(made, home):
     assert done.path.parent == home / ".codex/sessions" / day
     assert day >= "2026/03/02"
     assert differences(home / name, done.path) == {"equal": 2, "left": 1}
+
+
+def test_a_fork_that_refers_tells_from_which_session_it_goes_on(made, home, capsys):
+    """Else one who reads of it would take it for an empty session."""
+    name = f".codex/sessions/2026/03/01/{ROLLOUT}"
+    done = made(home / name, *paged(says("assistant", "y")), new_id=NEW)
+    with done.path.open("ab") as file:
+        file.write(jsonl(says("user", "z", 3), says("assistant", "w", 4)))
+    for _ in ("drawn", "taken up"):
+        told = memory(done.path)
+        assert told.as_dict()["base"] == THREAD
+        assert f'It goes on from session "{THREAD}"' in told.render()
+    assert api.resume(done.path).base == THREAD
+    assert api.resume(home / name).base == ""
+    assert main.run(["resume", str(done.path)]) == 0
+    assert f"before     session {THREAD}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,9 @@ def _lines(report: api.ResumeReport) -> list[str]:
         f"  messages   {report.sent} of {report.present} reach the model",
         f"  calls      {report.completed} of {report.calls} have a result",
     ]
+    if report.base:
+        base = safe(report.base)
+        lines.append(f"  before     session {base}, which is sent first and not counted here")
     for call in report.open_calls:
         tool = safe(call.tool) or "a tool"
         lines.append(

@@ -15,6 +15,7 @@ from sesstool.findings import FileReport, Finding, Severity
 from sesstool.formats.base import Format
 from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
 from sesstool.model.session import Session
+from sesstool.records.recover import records
 from sesstool.records.source import Source
 
 # Families whose errors a provider answers with a refusal of the request.
@@ -46,6 +47,8 @@ class ResumeReport:
     `sent` of `present` messages reach the model. `size` counts bytes of what is sent, `tokens`
     is a rough guess from it. `refusals` are the findings for which a provider would refuse the
     next request, `losses` those that say that something is missing. `command` is the agent's own.
+    `base` is the session from whose own file this one goes on, which is sent before it and counts
+    for nothing here; "" for none.
     """
 
     path: str
@@ -66,6 +69,7 @@ class ResumeReport:
     refusals: tuple[Finding, ...]
     losses: tuple[Finding, ...]
     command: str
+    base: str
 
     @property
     def acceptable(self) -> bool:
@@ -106,7 +110,14 @@ def resume(
         tuple(f for f in _errors(report) if f.code.startswith(_REFUSED)),
         tuple(f for f in report.findings if f.code in _LOSSES and _matters(f)),
         command,
+        _base(session),
     )
+
+
+def _base(session: Session) -> str:
+    first = next((r.value for r in records(session.source) if r.value is not None), {})
+    origin = session.format.origin(first)
+    return origin.session if origin is not None and origin.mode == "reference" else ""
 
 
 def _is_open(finding: Finding) -> bool:

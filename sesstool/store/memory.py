@@ -78,10 +78,14 @@ class SessionMemory:
         self.records = self.end = self.line = self.compactions = self.unread = 0
         self.items: dict[Kind, list[Item]] = {kind: [] for kind in LIMITS}
         self.lineage = Lineage(form)
+        self.base: Item | None = None
+        """The session whose own file this one goes on from, by its first record."""
         self._open: list[tuple[_Key, Item]] = []
 
     def see(self, value: dict[str, Any], meaning: Meaning, start: int, end: int, line: int) -> None:
         """Take in a record: its decoded value, what it means, its byte span and its line."""
+        if not self.records and (name := remarks.base(value, self.format)):
+            self.base = Item(0, (Place(line, start, end),), (name,))
         self.records += 1
         self.end, self.line = end, line
         turn = self.lineage.see(meaning, start, end)
@@ -198,7 +202,7 @@ class SessionMemory:
         other = SessionMemory(self.format)
         other.records, other.end, other.line = self.records, self.end, self.line
         other.compactions, other.unread = self.compactions, self.unread
-        other.items = deepcopy(self.items)
+        other.items, other.base = deepcopy(self.items), self.base
         other.lineage, other._open = deepcopy(self.lineage), deepcopy(self._open)
         return other
 
@@ -224,6 +228,7 @@ class SessionMemory:
             "lineage": self.lineage.saved(),
             "items": {k: [_packed(item) for item in items] for k, items in self.items.items()},
             "open": [_packed(item) for _, item in self._open],
+            "base": _packed(self.base) if self.base is not None else None,
         }
 
     @classmethod
@@ -249,6 +254,7 @@ class SessionMemory:
                 packed = saved["items"][kind][: LIMITS[kind]]
                 memory.items[kind] = [drawn.item(kind, one) for one in packed]
             memory._open = [drawn.open(one) for one in saved["open"][:OPEN]]
+            memory.base = drawn.base(saved["base"]) if saved["base"] is not None else None
         except _DAMAGED as error:
             raise ValueError(f"it cannot be taken up: {type(error).__name__}") from error
         return memory
@@ -323,6 +329,13 @@ class _Drawn:
         event, meaning = self._event(places[0], ToolCall)
         key = (meaning.scope or meaning.run, event.id)
         return key, Item(turn, places[:1], (remarks.called(event, self._form),), phase)
+
+    def base(self, packed: list[Any]) -> Item:
+        turn, _, places = _unpacked(packed)
+        name = remarks.base(self._record(places[0])[0], self._form)
+        if not name:
+            raise ValueError("nothing is told there")
+        return Item(turn, places, (name,))
 
 
 _PLACES = {"done": 2, "decided": 2, "failed": 2, "check": 2, "todo": 1, "goal": 1, "said": 1}

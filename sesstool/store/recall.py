@@ -71,6 +71,7 @@ def as_dict(memory: SessionMemory) -> dict[str, Any]:
         "line": memory.line,
         "compactions": memory.compactions,
         "unread": memory.unread,
+        "base": memory.base.told[0] if memory.base is not None else "",
         "goal": _words(goals[-1]) if goals else None,
         "goal_before": _words(longer[-1]) if short and longer else None,
         "first_goal": _words(goals[0]) if len(goals) > 1 else None,
@@ -237,6 +238,10 @@ def _line(name: str, one: dict[str, Any]) -> str:
 def remarks_on(told: dict[str, Any], marked: Callable[[str], str] = str) -> list[str]:
     """What is to be said of the memory as a whole, in sentences."""
     said = []
+    if told["base"]:
+        said.append(
+            f"It goes on from session {marked(told['base'])}, and this is of what came then."
+        )
     if told["ended"]:
         said.append(f"The last run ended so: {marked(told['ended']['text'])}.")
     if count := told["failed_then_done"]:

@@ -336,6 +336,12 @@ def phase(value: dict[str, Any], form: Format) -> tuple[str, str]:
     return text(payload.get("tool_call_id")), told if told in PHASES else ""
 
 
+def base(value: dict[str, Any], form: Format) -> str:
+    """The session whose own file this one goes on from, by its first record; "" for none."""
+    origin = form.origin(value)
+    return one_line(origin.session) if origin is not None and origin.mode == "reference" else ""
+
+
 def ending(value: dict[str, Any], form: Format) -> str:
     """Why a run ended, or was kept from ending, where a record tells; "" for all others."""
     if form.name != "mycodeagent":
