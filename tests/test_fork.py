@@ -938,6 +938,17 @@ def test_a_session_of_an_agent_is_found_by_its_id_and_forked_beside_it(home, cap
     assert told.err == ""
 
 
+def test_what_lies_in_a_home_is_mended_a_minute_later(home, tmp_path, capsys):
+    """There what was just written counts as in use, and a repair would be refused."""
+    folder = home / ".claude/projects/-srv-beacon"
+    folder.mkdir(parents=True)
+    path = folder / f"{SESSION}.jsonl"
+    path.write_bytes(jsonl(prompt(1, None), answer(2, 1, use("a"))))
+    for target, words in ((folder, "and in a minute sesstool repair"), (tmp_path, "and sesstool")):
+        assert main.run(["fork", str(path), "-o", str(target)]) == 0
+        assert words in capsys.readouterr().err
+
+
 def test_the_agent_is_not_told_to_resume_what_it_does_not_find(home, tmp_path):
     """A fork that lies elsewhere has no command."""
     folder = home / ".claude/projects/-srv-beacon"

@@ -123,8 +123,12 @@ def _note(shared: Common, made: Fork) -> None:
     if made.unfinished:
         shared.note(f"it ends with {made.unfinished}, which may be refused or be lost")
     if made.open_calls or made.unfinished:
+        from sesstool.api import recent  # noqa: PLC0415 - start-up time
+
         name = quoted(made.path)
-        shared.note(f"next: sesstool resume {name}, and sesstool repair {name}")
+        # What was just written in an agent's home counts as in use.
+        later = "in a minute " if recent(made.path) is not None else ""
+        shared.note(f"next: sesstool resume {name}, and {later}sesstool repair {name}")
 
 
 def _json(made: Fork) -> str:
