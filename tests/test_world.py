@@ -181,6 +181,24 @@ def test_a_hostile_repository_runs_nothing_and_is_not_written(folder, monkeypatc
 
 
 @needs_git
+@pytest.mark.parametrize("kind", ["many", "long", "more than is read"])
+def test_filters_without_end_are_not_run(kind, folder, monkeypatch):
+    """They cannot all be switched off, so git is not asked."""
+    committed(folder, **{"a": "1", ".gitattributes": "* filter=x\n"})
+    marker = folder.parent / "ran"
+    names = ["x" * 200_000] if kind == "long" else [f"x{n}" for n in range(30_000)]
+    if kind == "more than is read":
+        names = [f"x{n}" for n in range(9)]
+        monkeypatch.setattr(asked, "_BYTES", 40)
+    with (folder / ".git/config").open("a") as file:
+        for name in (*names, "x"):
+            file.write(f'[filter "{name}"]\n\tclean = touch {marker}\n')
+    os.utime(folder / "a", (1, 1))
+    assert "cannot be asked" in repository(str(folder)).trouble
+    assert not marker.exists()
+
+
+@needs_git
 def test_a_repository_that_lacks_objects_fetches_none(folder, monkeypatch):
     """That of a partial clone would start what its remote names; so it would with an older git."""
     without(monkeypatch, "GIT_NO_LAZY_FETCH")

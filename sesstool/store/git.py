@@ -36,6 +36,7 @@ _SETTINGS = {
     "safe.bareRepository": "explicit",
 }
 _NO_FOLDER = "no such folder"
+_UNASKED = "git cannot be asked without running what the repository says"
 # Filters are run to compare a file. Their names are the repository's own.
 _FILTERS = ("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$")
 # How many fields stand before the path in a line of each kind.
@@ -74,12 +75,16 @@ def repository(folder: str, apart: Collection[str] = ()) -> Git:
     if program is None or not Path(program).is_absolute():
         return Git(trouble="git is not installed")
     command = (program, "--no-pager", "-C", str(here))
-    code, names, _ = _said((*command, *_FILTERS), _environment(_SETTINGS))
-    if code is None:
-        return Git(trouble=f"git took more than {SECONDS:g} s")
-    off = {name: "" for name in names.decode(errors="surrogateescape").split("\0") if name}
-    required = {f"{name.rpartition('.')[0]}.required": "false" for name in off}
-    code, told, more = _said((*command, *_STATUS), _environment(_SETTINGS | off | required))
+    try:
+        code, names, more = _said((*command, *_FILTERS), _environment(_SETTINGS))
+        if more:  # a filter that is not switched off would be run
+            return Git(trouble=_UNASKED)
+        if code in (0, 1):  # 1 says that there is none
+            off = {name: "" for name in names.decode(errors="surrogateescape").split("\0") if name}
+            off |= {f"{name.rpartition('.')[0]}.required": "false" for name in off}
+            code, told, more = _said((*command, *_STATUS), _environment(_SETTINGS | off))
+    except OSError:  # the system takes no settings without end
+        return Git(trouble=_UNASKED)
     if code is None:
         return Git(trouble=f"git took more than {SECONDS:g} s")
     if code and not more:
