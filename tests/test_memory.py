@@ -214,6 +214,22 @@ def test_commands_that_verify_nothing(command):
     assert (found["checks"], [one["target"] for one in found["done"]]) == ([], [command])
 
 
+@pytest.mark.parametrize(
+    ("last", "state"),
+    [
+        ("== 2 failed, 10 passed in 0.31s ==", "failed"),
+        ("Found 1 error in 1 file (checked 3 source files)", "failed"),
+        ("12 passed, 2 xfailed in 0.31s", "ok"),
+        ("test result: ok. 12 passed; 0 failed; 0 ignored", "ok"),
+        ("0 errors, 10 failed0", "ok"),
+    ],
+)
+def test_a_check_behind_a_pipe_is_judged_by_its_last_words(last, state):
+    """The exit code is that of the program that cut its output."""
+    told = memory_of(*chat("go", ("Bash", {"command": "pytest -q | tail -1"}, last))).as_dict()
+    assert [check["outcome"] for check in told["checks"]] == [state]
+
+
 def test_the_newest_outcome_of_a_check_counts():
     """What only cuts its output does not make it another one."""
     found = told_of(

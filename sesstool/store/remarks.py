@@ -65,6 +65,8 @@ _TRIMMED = re.compile(r"\s*(?:2>&1|\|\s*(?:tail|head|cat|grep)\b[^|;&]*)\s*$")
 
 _EXIT = re.compile(r"(?:exit code|exited with code|exit status)\W{0,3}(-?\d+)", re.IGNORECASE)
 _RUNNING = re.compile(r"(?:process|command) (?:is )?running (?:with|in)", re.IGNORECASE)
+# How programs that verify end where something is wrong.
+_COUNTED = re.compile(r"(?<![\d.])[1-9]\d* (?:failed|failures?|errors?)\b", re.IGNORECASE)
 _TRACEBACK = "Traceback (most recent call last)"
 _ERROR = re.compile(r"\W{0,3}(?:error\b|unsupported call\b|traceback \(most)", re.IGNORECASE)
 _REFUSED = re.compile(
@@ -283,7 +285,10 @@ def outcome(call: Called, event: ToolResult, form: Format) -> Outcome:
         return Outcome(state, one_line(found[1]), "")
     if framed := _OUTPUT.search(head):
         words = words[framed.end() :]
-    return Outcome(state, _first(words), _first("\n".join(reversed(_end(words)))))
+    last = _first("\n".join(reversed(_end(words))))
+    if state == "ok" and call.role == "check" and _COUNTED.search(last):
+        state = "failed"  # behind a pipe the exit code is that of another program
+    return Outcome(state, _first(words), last)
 
 
 def _end(words: str) -> list[str]:
