@@ -1041,6 +1041,17 @@ def test_what_cannot_be_opened_is_told_with_the_next_step(kind, tmp_path, capsys
     assert "hint: " in capsys.readouterr().err
 
 
+def test_a_name_with_a_slash_is_a_folder(tmp_path):
+    """It is made, if the one above is there; the fork has its own name in it."""
+    (tmp_path / "talk.jsonl").write_bytes(jsonl(said("user")))
+    for _ in range(2):
+        assert main.run(["fork", str(tmp_path / "talk.jsonl"), "-o", f"{tmp_path}/new/"]) == 0
+    names = sorted(path.name for path in (tmp_path / "new").iterdir())
+    assert names == ["talk-fork-2.jsonl", "talk-fork.jsonl"]
+    assert main.run(["fork", str(tmp_path / "talk.jsonl"), "-o", f"{tmp_path}/a/b/"]) == 6
+    assert not (tmp_path / "a").exists()
+
+
 def test_a_fork_is_not_printed(tmp_path, capsys):
     """It is a file of its own."""
     path = tmp_path / "talk.jsonl"

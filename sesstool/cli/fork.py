@@ -11,10 +11,11 @@ import click
 
 from sesstool.cli.common import Common, common, out_stream
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import single, watched
+from sesstool.cli.streams import refuse_nowhere, single, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.records.source import SEALED
+from sesstool.records.write import cannot_write, private_folder
 from sesstool.report.base import count
 from sesstool.text import elide, quoted, safe
 
@@ -59,6 +60,12 @@ def command(
     if str(shared.output) == "-":
         raise UsageError("a fork is a file of its own", hint="name it with -o, or leave -o out")
     found = single(path)
+    if shared.output is not None and shared.to_folder:
+        refuse_nowhere(shared.output)
+        try:
+            private_folder(shared.output)
+        except OSError as error:
+            raise cannot_write(shared.output, error) from error
     keys = keys_of(shared, identities, passphrase_fd)
     with watched(shared, found) as advance:
         made = fork(
