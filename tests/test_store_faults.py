@@ -21,7 +21,7 @@ import pytest
 from sesstool import SessionStore
 from sesstool.errors import DurabilityError, LiveSessionError, UsageError, WriteError
 from sesstool.records.lock import WriterLock, lock_path
-from sesstool.store import session as session_module
+from sesstool.store import ticker
 from sesstool.store.facts import Checkpoint, End, Phase, Said, Transition
 from tests.faults import forked
 from tests.test_full_disk import fill
@@ -202,7 +202,7 @@ def test_a_failure_in_the_thread_of_interval_is_raised_by_the_next_call(
         failed.set()
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(session_module, "_INTERVAL", 0)
+    monkeypatch.setattr(ticker, "_INTERVAL", 0)
     session = SessionStore(tmp_path, durability="interval").open("harbour")
     with monkeypatch.context() as patch:
         patch.setattr(os, "fdatasync", fail)
@@ -225,7 +225,7 @@ def test_interval_syncs_by_itself(tmp_path, monkeypatch):
         sizes.append(os.fstat(descriptor).st_size)
         synced.release()
 
-    monkeypatch.setattr(session_module, "_INTERVAL", 0)
+    monkeypatch.setattr(ticker, "_INTERVAL", 0)
     monkeypatch.setattr(os, "fdatasync", sync)
     with SessionStore(tmp_path, durability="interval").open("harbour") as session:
         for _ in range(3):

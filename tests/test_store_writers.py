@@ -62,7 +62,9 @@ def test_of_four_processes_one_writes_and_three_are_told_who(folder):
     assert [code for code, _ in ends] == [0] * WRITERS
     said = sorted(words for _, words in ends)
     [pid] = re.findall(r"^wrote (\d+)", "".join(said), re.MULTILINE)
-    program = WriterLock(folder / "another").place.read_text().partition('"program": "')[2]
+    lock = WriterLock(folder / "another")
+    program = lock.place.read_text().partition('"program": "')[2]
+    lock.release()
     for words in [one for one in said if not one.startswith("wrote")]:
         assert f"harbour.jsonl is in use: process {pid} ({program.partition(chr(34))[0]})" in words
         assert "work on a fork" in words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from sesstool.store.chat import OpenAIChatCodec
 from sesstool.store.codec import Codec
 from sesstool.store.memory import SessionMemory
 from sesstool.store.mycodeagent import MyCodeAgentCodec
-from sesstool.store.reading import opened, resumed, uncollected
+from sesstool.store.reading import opened, refuse_sealed, resumed, uncollected
 from sesstool.store.recorder import Recorder
 from sesstool.store.session import Durability, StoredSession
 from sesstool.store.state import ResumeState, Unanswered, resume_state
@@ -83,8 +84,7 @@ class SessionStore:
 
     def path(self, session_id: str) -> Path:
         """Where a session is kept. Raises UsageError for an id that makes no file name."""
-        fits = 0 < len(os.fsencode(session_id)) <= _LONGEST if _is_text(session_id) else False
-        if not fits or session_id.startswith(".") or not _is_name(session_id):
+        if not (_is_name(session_id) and len(os.fsencode(session_id)) <= _LONGEST):
             raise UsageError(
                 "a session id must be a plain file name",
                 hint=f"letters, digits, - _ and . inside, at most {_LONGEST} bytes",
@@ -166,7 +166,12 @@ class SessionStore:
 
     def _stored(self) -> Iterator[Stored]:
         for session_id, path in self._codec.sessions(self.folder):
-            now = path.stat()
+            try:
+                now = path.stat()
+            except OSError:  # a link that leads nowhere, or deleted by now
+                continue
+            if not stat.S_ISREG(now.st_mode):
+                continue
             yield Stored(session_id, path, now.st_size, now.st_mtime_ns)
 
     def delete(
@@ -199,6 +204,7 @@ class SessionStore:
     def _existing(self, session_id: str) -> Path:
         path = self.path(session_id)
         if not path.exists():
+            refuse_sealed(path)
             raise InputError(
                 f"there is no session {session_id} in {self.folder}",
                 hint="SessionStore.list() tells which there are; open() makes a new one",
@@ -210,9 +216,8 @@ class SessionStore:
         return in_use(self.path(session_id))
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_name(name: str) -> bool:
+def _is_name(name: object) -> bool:
+    """Whether it may be a file's; no half characters are printable."""
+    if not isinstance(name, str) or not name or name.startswith("."):
+        return False
     return name.isprintable() and not any(c in '/\\:*?"<>|' for c in name)

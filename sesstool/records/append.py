@@ -17,6 +17,8 @@ from sesstool.records.source import pread
 from sesstool.records.write import cannot_write, failed, make_folder, real_path, sync_folder
 
 _FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+# What a file that is not there yet is found as: device, inode, size.
+ABSENT = (0, 0, 0)
 _OPEN = "open the session again: it is read back, and a torn tail is cut"
 
 if sys.platform == "darwin":
@@ -50,17 +52,26 @@ class Appender:
     two threads at once.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open it. Raises WriteError."""
+    _descriptor = -1
+
+    def __init__(self, path: Path, found: tuple[int, int, int] | None = None) -> None:
+        """Open it; `found` is its device, inode and size when it was read, `ABSENT` for none.
+
+        Raises WriteError, and StalePlanError where it is not as it was found.
+        """
         self.path = real_path(path)
+        how = {None: os.O_CREAT, ABSENT: os.O_CREAT | os.O_EXCL}.get(found, 0)
         try:
             make_folder(self.path.parent)
-            self._descriptor = os.open(self.path, _FLAGS | os.O_CREAT, 0o600)
+            self._descriptor = os.open(self.path, _FLAGS | how, 0o600)
             now = os.fstat(self._descriptor)
+        except (FileExistsError, FileNotFoundError) as error:
+            raise changed_by_others(self.path) from error
         except OSError as error:
             raise cannot_write(path, error) from error
-        self._inode = now.st_dev, now.st_ino
-        self.end = now.st_size
+        *self._inode, self.end = found or ABSENT
+        if found in (None, ABSENT):
+            *self._inode, self.end = now.st_dev, now.st_ino, now.st_size
         self.synced = 0
         self._named = False
         self.failure: WriteError | None = None
@@ -71,7 +82,7 @@ class Appender:
         Raises WriteError, with the file as before where the message says so; and StalePlanError
         where somebody else changed the file, which is then left alone.
         """
-        self._check()
+        self.check()
         rest = memoryview(data)
         try:
             while rest:
@@ -121,7 +132,12 @@ class Appender:
         )
         return self.failure
 
-    def _check(self) -> None:
+    def __del__(self) -> None:
+        """Close it where nobody did."""
+        with suppress(WriteError):
+            self.close()
+
+    def check(self) -> None:
         """Raise where the file is not the one that was opened, or has another size."""
         if self.failure is not None:
             raise self.failure
@@ -130,10 +146,7 @@ class Appender:
         except OSError as error:
             raise cannot_write(self.path, error) from error
         if (now.st_dev, now.st_ino, now.st_size) != (*self._inode, self.end):
-            self.failure = StalePlanError(
-                f"{self.path} was changed by somebody else while this process wrote to it",
-                hint="see who writes to it, then open the session again: it is read back",
-            )
+            self.failure = changed_by_others(self.path)
             raise self.failure
 
     def _take_back(self, data: bytes, error: BaseException) -> None:
@@ -154,6 +167,14 @@ class Appender:
         )
         if isinstance(error, OSError):
             raise self.failure from error
+
+
+def changed_by_others(path: Path) -> StalePlanError:
+    """The error for a file that is not as this process knows it."""
+    return StalePlanError(
+        f"{path} was changed by somebody else while this process wrote to it",
+        hint="see who writes to it, then open the session again: it is read back",
+    )
 
 
 def _forget_cached(descriptor: int) -> None:

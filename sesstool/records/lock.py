@@ -6,6 +6,7 @@ file only tells who holds it. The file is there while somebody does.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sesstool.errors import LiveSessionError
+from sesstool.errors import LiveSessionError, WriteError
 from sesstool.records.live import lock_is_held, process_alive, start_time
 from sesstool.records.source import open_file
 from sesstool.records.write import cannot_write
@@ -25,6 +26,7 @@ _NEXT = "let it end, or work on a fork: it leaves this session alone"
 _NOBODY = "another process writes to it"
 # How often, and how many seconds apart, one looks who has just taken a lock.
 _LOOKS, _PAUSE = 20, 0.01
+_NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EMLINK)
 _SIZE, _LONGEST, _MOST = 4096, 100, 1 << 31
 
 if sys.platform == "win32":
@@ -51,6 +53,8 @@ class WriterLock:
     who; and WriteError where the folder does not allow a lock.
     """
 
+    _descriptor = -1
+
     def __init__(self, path: Path) -> None:
         """Take the lock of `path`, a real path; the file itself need not be there."""
         self.path = path
@@ -59,7 +63,12 @@ class WriterLock:
         try:
             self._descriptor = self._taken()
         except OSError as error:
-            raise cannot_write(self.place, error) from error
+            if error.errno not in _NO_FILE:
+                raise cannot_write(self.place, error) from error
+            raise WriteError(
+                f"{self.place} is where a lock must be, and is a link or no file",
+                hint="see what it is, and move it away",
+            ) from error
         with suppress(OSError):  # a full disk: nobody will be told who, and that is all
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, json.dumps(_me()).encode(), 0)
@@ -71,8 +80,11 @@ class WriterLock:
                 _lock(descriptor)
                 # Whoever had it before may have taken the file away since it was opened.
                 with suppress(FileNotFoundError):
-                    if os.path.samestat(os.fstat(descriptor), self.place.stat()):
-                        return descriptor
+                    now = os.fstat(descriptor)
+                    if os.path.samestat(now, self.place.stat()):
+                        if now.st_nlink == 1:
+                            return descriptor
+                        self.place.unlink()  # what it is elsewhere must not be emptied
             except (BlockingIOError, PermissionError) as error:
                 os.close(descriptor)
                 raise LiveSessionError(f"{self.path} is in use: {_who(self.place)}", _NEXT) from (
@@ -101,8 +113,14 @@ class WriterLock:
         if self.mine:
             # Before the lock is open again: behind it the file may be the next one's.
             with suppress(OSError):
-                self.place.unlink()
+                # Where somebody took it away, the one that is there is another's.
+                if os.path.samestat(os.fstat(descriptor), self.place.lstat()):
+                    self.place.unlink()
         os.close(descriptor)
+
+    def __del__(self) -> None:
+        """Give it back where nobody did."""
+        self.release()
 
 
 def lock_path(path: Path) -> Path:

@@ -21,7 +21,7 @@ from sesstool.model.units import flat
 from sesstool.records.jsonspan import dumps, locate
 from sesstool.records.source import read_file, unreadable
 from sesstool.records.write import create
-from sesstool.store.codec import Call, Codec, compact
+from sesstool.store.codec import Call, Codec, compact, given
 from sesstool.store.facts import Fact, Message, Said
 
 _ROLES = frozenset({"user", "assistant", "system"})
@@ -43,7 +43,7 @@ class AstorLMCodec(Codec):
         """See `Codec.encode`. A message without id gets one: forks are told by it."""
         if not isinstance(fact, Said):
             return None
-        message = fact.message
+        message = given(fact.message)
         if text(message.get("role")) not in _ROLES:
             raise UsageError(
                 "a message has no role that astorLM has",
@@ -63,8 +63,8 @@ class AstorLMCodec(Codec):
                     "the content of a tool_result is no text, and astorLM keeps nothing else",
                     hint="give it as one text",
                 )
-        given = {key: value for key, value in message.items() if key != "id"}
-        return {"id": text(message.get("id")) or str(uuid4()), **given, "content": content}
+        told = {key: value for key, value in message.items() if key != "id"}
+        return {"id": text(message.get("id")) or str(uuid4()), **told, "content": content}
 
     def line(self, record: dict[str, Any]) -> bytes:
         """See `Codec.line`: with numbers as JavaScript writes them."""
@@ -95,6 +95,14 @@ class AstorLMCodec(Codec):
         """See `Codec.only_results`: all results come first, then words."""
         content = map(mapping, blocks(message.get("content")))
         return all(block.get("type") == "tool_result" for block in content)
+
+    def together(self, messages: list[Message]) -> list[Message]:
+        """See `Codec.together`: all results in one message, and first in it."""
+        if len(messages) < 2:
+            return messages
+        content = [block for message in messages for block in blocks(message.get("content"))]
+        content.sort(key=lambda block: mapping(block).get("type") != "tool_result")
+        return [{**messages[0], "content": content}]
 
     def answers(self, found: list[tuple[Call, Evidence]]) -> list[Message]:
         """See `Codec.answers`: one message with all of them."""

@@ -14,7 +14,7 @@ from sesstool.errors import UsageError
 from sesstool.formats.base import Evidence, Question, blocks, mapping, text
 from sesstool.formats.openai_chat import OpenAIChat
 from sesstool.model.units import flat
-from sesstool.store.codec import Call, Codec
+from sesstool.store.codec import Call, Codec, given
 from sesstool.store.facts import Fact, Message, Said
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
@@ -79,7 +79,7 @@ class OpenAIChatCodec(Chat):
 
 def checked(message: Message) -> dict[str, Any]:
     """A chat message, as a dict. Raises UsageError where it is none."""
-    role = text(message.get("role"))
+    role = text(given(message).get("role"))
     if role not in _ROLES:
         raise UsageError(
             "a message has no role that chat messages have",
@@ -88,5 +88,11 @@ def checked(message: Message) -> dict[str, Any]:
     if role == "tool" and not text(message.get("tool_call_id")):
         raise UsageError(
             "a tool message names no call", hint="give it the tool_call_id of the call it answers"
+        )
+    calls = blocks(message.get("tool_calls"))
+    if not all(text(mapping(call).get("id")) for call in calls):
+        raise UsageError(
+            "a tool call has no id, so that no result could be told to be its own",
+            hint="give each call of the message an id of your own, and its result the same",
         )
     return dict(message)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sesstool.errors import UsageError
 from sesstool.formats.base import Evidence, Format
+from sesstool.formats.wording import is_placeholder
 from sesstool.store.facts import Fact, Message, Said
 
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
@@ -96,6 +97,14 @@ class Codec(ABC):
         """Whether a message with results holds nothing else, so that more may follow it."""
         return True
 
+    def together(self, messages: list[Message]) -> list[Message]:
+        """The messages with the results of one message with calls, as the provider takes them."""
+        return messages
+
+    def made_up(self, words: str) -> bool:
+        """Whether a result only stands in for a lost one."""
+        return is_placeholder(words)
+
     def ends_turn(self, message: Message) -> bool:
         """Whether something may happen outside once this message is kept."""
         return not self.results(message)
@@ -105,6 +114,16 @@ class Codec(ABC):
 
     def finish(self, path: Path) -> None:  # noqa: B027 - the same
         """Tell there that the session was written to; it is closed."""
+
+
+def given(message: object) -> Message:
+    """A message that a caller gave. Raises UsageError for what is no dict."""
+    if isinstance(message, Mapping):
+        return message
+    raise UsageError(
+        f"a message is a {type(message).__name__}, and must be a dict",
+        hint="of an object of a client library give model_dump(exclude_none=True)",
+    )
 
 
 def compact(record: Any, **separators: Any) -> bytes:

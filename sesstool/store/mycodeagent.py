@@ -114,6 +114,7 @@ class MyCodeAgentCodec(Chat):
 
     def _told(self, message: dict[str, Any], *, recovered: bool) -> dict[str, Any]:
         """The payload of a message, from which `_message` makes the same one again."""
+        compact(message)  # of what is no JSON, or holds itself, nothing can be told
         role = text(message["role"])
         metadata: dict[str, Any] = {}
         if role not in ("user", "assistant", "tool"):
@@ -194,6 +195,11 @@ class MyCodeAgentCodec(Chat):
             self._calls |= {call.id: (call.tool, self.run) for call in calls}
             older = not metadata.get("tool_calls")
         return Said(message, recovered=metadata.get("recovered") is True, older=older)
+
+    def made_up(self, words: str) -> bool:
+        """See `Codec.made_up`."""
+        told = mapping(mapping(decoded(words)).get("data"))
+        return told.get("recovered") is True or super().made_up(words)
 
     def answers(self, found: list[tuple[Call, Evidence]]) -> list[Message]:
         """See `Codec.answers`: with the codes that the agent itself uses."""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import gc
+import shlex
 from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sesstool.errors import InputError
+from sesstool.errors import InputError, UsageError
 from sesstool.model.exact import loads, rounded
 from sesstool.records.heal import decode, decode_any
 from sesstool.records.lines import lines
 from sesstool.records.recover import records
-from sesstool.records.source import FileSource, open_file, unreadable
-from sesstool.store.codec import Codec
+from sesstool.records.source import SEALED, FileSource, open_file, unreadable
+from sesstool.store.codec import Codec, compact
 from sesstool.store.facts import Checkpoint, Fact, Message, Said
 from sesstool.store.history import History
 
@@ -43,6 +44,16 @@ def opened(path: Path) -> FileSource:
     except OSError as error:
         raise unreadable("open", path, error) from error
     return FileSource(str(path), path, handle, "")
+
+
+def refuse_sealed(path: Path) -> None:
+    """Raise InputError where the session of a file that is not there is encrypted."""
+    sealed = path.with_name(path.name + SEALED)
+    if sealed.exists():
+        raise InputError(
+            f"the session is encrypted: {sealed}",
+            hint=f"sesstool decrypt --write {shlex.quote(str(sealed))}, then open it again",
+        )
 
 
 class _Kept:
@@ -127,6 +138,12 @@ def read_back(source: FileSource, codec: Codec, kept: _Kept | None = None) -> tu
                 torn, ended = start + len(told), False
     if torn >= 0 and _holds_record(source, torn):
         raise _damaged(source, 0)
+    if history.records and history.last is None:
+        raise InputError(
+            f"{source.name} holds no record of a {codec.format.name} session {codec.session_id}",
+            hint=f"sesstool show {shlex.quote(source.name)} tells what it is; in another format or "
+            "by another id it may be opened",
+        )
     return history, Tail(last if torn < 0 else torn, source.size, ended)
 
 
@@ -149,6 +166,14 @@ def parsed(text: bytes) -> dict[str, Any] | None:
         except ValueError:
             return None
     return value if type(value) is dict else None
+
+
+def plain(given: bytes | Message) -> dict[str, Any]:
+    """A line or a message as it is read back. Raises UsageError where it is not."""
+    value = parsed(given if isinstance(given, bytes) else compact(dict(given)))
+    if value is None:
+        raise UsageError("a message is nested too deep", hint="keep such a value as text")
+    return value
 
 
 def _holds_record(source: FileSource, torn: int) -> bool:

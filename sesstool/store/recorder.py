@@ -7,6 +7,7 @@ goes wrong with the trace is told by a warning, and is no matter of the transcri
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import threading
@@ -18,8 +19,11 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import uuid4
 
+from sesstool.errors import StalePlanError, UsageError
 from sesstool.model.effects import decoded
 from sesstool.records.append import Appender
+from sesstool.records.source import open_file
+from sesstool.records.write import real_path
 from sesstool.store import reads
 from sesstool.store.facts import Checkpoint, End, Fact, Message, Phase, PhaseName, Said, Transition
 from sesstool.store.session import StoredSession
@@ -40,7 +44,15 @@ class Recorder:
         session: StoredSession,
         trace: Path | str | None = None,
     ) -> None:
-        """Begin to record into an open session, which stays the caller's to close."""
+        """Begin to record into an open session, which stays the caller's to close.
+
+        Raises UsageError where the trace is the session's own file.
+        """
+        if trace is not None and real_path(Path(trace)) == session.path:
+            raise UsageError(
+                f"{session.path} is the session itself, and cannot be its trace",
+                hint="give the trace a file of its own",
+            )
         self.session = session
         self._trace = _Trace(Path(trace)) if trace is not None else None
         self._shares_trace = False
@@ -82,16 +94,24 @@ class Recorder:
         `act` gets the `arguments` as keywords; they may be the JSON text that the model gave. What
         it returns is kept as JSON where it is no text. `requested` and `started` are on disk before
         it runs. An exception becomes the text of its failure; one that ends the program, like
-        Ctrl-C, leaves the call uncertain.
+        Ctrl-C, leaves the call uncertain. Raises UsageError for a coroutine or generator, which a
+        call alone does not run.
         """
+        if any(test(act) for test in _LAZY):
+            raise _lazy(tool)
         self.requested(call_id, tool, arguments)
         self.started(call_id, tool, arguments)
         try:
-            said = _words(act(**(decoded(arguments) or {})))
+            given = decoded(arguments)
+            result = act(**({} if given in (None, "") else given))
+            lazy = inspect.isawaitable(result) or inspect.isgenerator(result)
+            said = "" if lazy else _words(result)
         except Exception as error:  # noqa: BLE001 - whatever a tool raises is its result
             said = f"{type(error).__name__}: {error}"
             self.failed(call_id, tool, said)
         else:
+            if lazy:
+                raise _lazy(tool)
             self.completed(call_id, tool, said, *read)
         return said
 
@@ -158,6 +178,20 @@ class Recorder:
             self._trace.add(self.session.id, fact, told)
 
 
+_LAZY = (
+    inspect.iscoroutinefunction,
+    inspect.isgeneratorfunction,
+    inspect.isasyncgenfunction,
+)
+
+
+def _lazy(tool: str) -> UsageError:
+    return UsageError(
+        f"the tool {tool} gives back what is still to run",
+        hint="tell it yourself: started, then await it, then completed or failed",
+    )
+
+
 def _link(session: StoredSession) -> dict[str, str]:
     """How a transcript names another."""
     return {"session_id": session.id, "transcript": session.path.name}
@@ -190,11 +224,19 @@ class _Trace:
                 return
             try:
                 line = self._line(session_id, fact, beside)
-                self._appender = self._appender or Appender(self._path)
-                self._appender.add(line.encode() + b"\n")
+                before = b""
+                if self._appender is None:
+                    self._appender = Appender(self._path)
+                    # A kill may have broken off the last line: it stays as it is.
+                    end = self._appender.end
+                    with open_file(self._path) as file:
+                        file.seek(max(end - 1, 0))
+                        before = b"\n" if file.read(1) not in (b"", b"\n") else b""
+                self._appender.add(before + line.encode() + b"\n")
             except Exception as error:  # noqa: BLE001 - see the class
                 self._given_up = True
-                self._warn(f"is not written any more: {type(error).__name__}")
+                hint = "; give each recorder a trace of its own" * isinstance(error, StalePlanError)
+                self._warn(f"is not written any more: {type(error).__name__}{hint}")
 
     def _line(self, session_id: str, fact: Fact, beside: dict[str, Any]) -> str:
         now = time.monotonic()

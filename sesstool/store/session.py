@@ -7,33 +7,36 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
+from traceback import walk_stack
 from typing import Any, Literal, Self
 from weakref import WeakSet
 
-from sesstool.errors import InputError, LiveSessionError, UsageError, WriteError
+from sesstool.errors import LiveSessionError, UsageError, WriteError
 from sesstool.model.exact import loads
-from sesstool.records.append import Appender
+from sesstool.records.append import ABSENT, Appender, changed_by_others
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.lines import lines
 from sesstool.records.live import Writer, find_writer
 from sesstool.records.lock import WriterLock
 from sesstool.records.mounts import network_disk
 from sesstool.records.plan import FilePlan
-from sesstool.records.source import SEALED, fingerprint
+from sesstool.records.source import fingerprint
 from sesstool.records.transact import apply_file, settled
 from sesstool.records.undo import state_folder
 from sesstool.records.write import cannot_write, make_folder, real_path
-from sesstool.store.codec import Codec
+from sesstool.store.codec import Codec, given
 from sesstool.store.facts import Checkpoint, End, Fact, Message, Phase, Said
 from sesstool.store.history import History, Life
 from sesstool.store.memory import SessionMemory
-from sesstool.store.reading import messages, opened, parsed, read_back
+from sesstool.store.reading import messages, opened, plain, read_back, refuse_sealed
 from sesstool.store.remembered import Remembered
-from sesstool.store.state import ResumeState, Unanswered, resume_state, sent
+from sesstool.store.state import ResumeState, Unanswered, own, resume_state, sent
+from sesstool.store.ticker import Ticker
 
 Durability = Literal["record", "turn", "interval", "never"]
 """When what was appended is surely on disk, also after a power cut.
@@ -43,7 +46,6 @@ prompt or an answer of the model is taken for kept, or a tool is started. "inter
 later. "never": when the system pleases. A killed process loses nothing that was appended in any.
 """
 
-_INTERVAL = 1.0
 # A process that was killed, or that is just starting another program, has its files open for a
 # moment more: so often, and so many seconds apart, one looks whether somebody else writes.
 _LOOKS, _PAUSE = 20, 0.01
@@ -72,10 +74,12 @@ class StoredSession:
         self._messages: list[Message] | None = None
         self._worker: ThreadPoolExecutor | None = None
         self._appender: Appender | None = None
-        self._ticker: _Ticker | None = None
+        self._ticker: Ticker | None = None
         self._untold: WriteError | None = None
         self._remembered: Remembered | None = None
         self._behind = False
+        # The file as it was read: device, inode, size.
+        self._found = ABSENT
         if kind := network_disk(self.path.parent):
             warnings.warn(
                 f"{self.path.parent} is on a network disk ({kind}): writers on other machines may "
@@ -98,22 +102,18 @@ class StoredSession:
         """What is there, without a torn tail; and whether a newline ends it."""
         # A kill may have broken off a cut, or what took the file away.
         settled(state_folder(), self.path, ignore_live=True, recent_seconds=None)
-        sealed = self.path.with_name(self.path.name + SEALED)
         if not self.path.exists():
-            if sealed.exists():
-                raise InputError(
-                    f"session {self.id} is encrypted: {sealed}",
-                    hint=f"sesstool decrypt --write {sealed}, then open it again",
-                )
+            refuse_sealed(self.path)
             return History(self._codec), True
         if other := self._other():
             raise LiveSessionError(f"{self.path} is in use: {other.description}", hint=_OTHERS)
         with opened(self.path) as source:
             history, tail = read_back(source, self._codec)
-            if tail.torn == tail.size:
-                return history, tail.ended
-            cut = EditSet([Edit(tail.torn, tail.size)])
-        self._change(cut, "B104")
+            self._found = source.opened.st_dev, source.opened.st_ino, tail.torn
+        if tail.torn < tail.size:
+            self._change(EditSet([Edit(tail.torn, tail.size)]), "B104")
+            now = self.path.stat()
+            self._found = now.st_dev, now.st_ino, tail.torn
         return history, tail.ended
 
     def _other(self) -> Writer | None:
@@ -150,12 +150,17 @@ class StoredSession:
         self.record(Said(message))
 
     async def append_async(self, message: Message) -> None:
-        """The same from a coroutine: the disk is waited for in a thread, in the order of calls."""
+        """The same from a coroutine: the disk is waited for in a thread, in the order of calls.
+
+        One that is cancelled may be kept or not: `messages` tells.
+        """
         await self.record_async(Said(message))
 
     async def record_async(self, fact: Fact) -> bool:
-        """As `record`, from a coroutine."""
+        """As `record`, from a coroutine; where it is cancelled, the fact is kept or not."""
         self._usable()
+        if isinstance(fact, Said):  # the caller may change it before its turn comes
+            fact = replace(fact, message=plain(given(fact.message)))
         with self._guard:
             self._worker = self._worker or ThreadPoolExecutor(1, thread_name_prefix="sesstool")
         return await asyncio.get_running_loop().run_in_executor(self._worker, self.record, fact)
@@ -180,19 +185,19 @@ class StoredSession:
             if self._durability == "record" or (self._durability == "turn" and self._due(fact)):
                 self.flush()
             elif self._durability == "interval":
-                self._ticker = self._ticker or _Ticker(self._tick)
+                self._ticker = self._ticker or Ticker(self._tick)
                 self._ticker.due()
         return True
 
     def _add(self, value: dict[str, Any]) -> None:
         line = self._codec.line(value)
         # As it will be read back: what was given may be changed later, or be no plain JSON.
-        kept = parsed(line)
-        if kept is None:
-            raise UsageError("a message is nested too deep", hint="keep such a value as text")
+        kept = plain(line)
         if self._appender is None:
+            self._as_found()
+            self._behind = True
             self._codec.begin(self.path)
-            self._appender = Appender(self.path)
+            self._appender = Appender(self.path, self._found)
         appender, at = self._appender, self._appender.end
         self._behind = True
         # What an agent left without a newline is whole: it gets one in the same write.
@@ -230,7 +235,31 @@ class StoredSession:
         """
         self._sound()
         if self._behind:
+            if self._interrupted():
+                raise UsageError(
+                    f"a signal or a finalizer came while {self.path} was written to",
+                    hint="have it note what happened, and append that afterwards",
+                )
             self._read_anew()
+
+    def _interrupted(self) -> bool:
+        """Whether a change of this session waits for this very call to end."""
+        changes = (self._add.__code__, self._rewrite.__code__, self._read_anew.__code__)
+        # A flag could be left behind by an interrupt.
+        frames = (frame for frame, _ in walk_stack(None) if frame.f_code in changes)
+        return any(frame.f_locals.get("self") is self for frame in frames)
+
+    def _as_found(self) -> None:
+        """Raise StalePlanError where the file is not as this process knows it."""
+        if self._appender is not None:
+            self._appender.check()
+            return
+        found = ABSENT
+        with suppress(OSError):
+            now = self.path.stat()
+            found = now.st_dev, now.st_ino, now.st_size
+        if found != self._found:
+            raise changed_by_others(self.path)
 
     def _sound(self) -> None:
         if self._appender is not None and (failure := self._appender.failure):
@@ -262,12 +291,12 @@ class StoredSession:
             except WriteError as error:
                 self._untold = error  # the next call of the session raises it again
 
-    def messages(self) -> list[Message]:
-        """What goes to the provider, as `ResumeState.messages`; a list of the caller's own."""
+    def messages(self) -> list[dict[str, Any]]:
+        """What goes to the provider, as `ResumeState.messages`; they are the caller's own."""
         self._usable()
         with self._guard:
             self._catch_up()
-            return list(sent(self._history, self._said()))
+            return own(sent(self._history, self._said()))
 
     def memory(self) -> SessionMemory:
         """What the session is about and how it stands; see `SessionMemory`. Raises InputError.
@@ -287,6 +316,7 @@ class StoredSession:
     def _said(self) -> Sequence[Message]:
         """The messages from the last checkpoint's window on: read once, then kept up."""
         if self._messages is None:
+            self._as_found()
             self._messages = []
             if self.path.exists():
                 with opened(self.path) as source:
@@ -346,6 +376,7 @@ class StoredSession:
     def _rewrite(self, edit: Edit) -> None:
         """Change the file itself, and read it anew."""
         self.flush()
+        self._as_found()
         self._behind = True
         if self._appender is not None:
             self._appender.close()
@@ -388,29 +419,6 @@ class StoredSession:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
-
-
-class _Ticker:
-    """Calls back once an interval after something became due."""
-
-    def __init__(self, act: Callable[[], None]) -> None:
-        self._act = act
-        self._due, self._stop = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="sesstool", daemon=True)
-        self._thread.start()
-
-    def due(self) -> None:
-        self._due.set()
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._due.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while self._due.wait() and not self._stop.wait(_INTERVAL):
-            self._due.clear()
-            self._act()
 
 
 _ours: WeakSet[StoredSession] = WeakSet()

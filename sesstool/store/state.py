@@ -5,6 +5,7 @@ It depends on the records alone: the same file gives the same state.
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -49,7 +50,7 @@ class ResumeState:
     """
 
     session_id: str
-    messages: list[Message]
+    messages: list[dict[str, Any]]
     checkpoint: Checkpoint | None
     calls: tuple[CallState, ...]
     files: tuple[Read, ...]
@@ -80,7 +81,7 @@ def resume_state(
 ) -> ResumeState:
     """The state of a session of which `said` are the messages from `history.view` on."""
     codec = history.codec
-    messages = list(sent(history, said, unanswered=unanswered))
+    messages = own(sent(history, said, unanswered=unanswered))
     ours = codec.format.harmless | frozenset(harmless)
     told = (life for life in history.lives if life.message >= history.first or life.open)
     calls = tuple(_told(life, codec, ours) for life in told)
@@ -93,6 +94,12 @@ def resume_state(
         history.transition,
         history.end,
     )
+
+
+def own(said: Iterable[Message]) -> list[dict[str, Any]]:
+    """Messages that the caller may change: the session keeps its own."""
+    # They are plain JSON, which nothing else copies as fast and as deep.
+    return [marshal.loads(marshal.dumps(dict(message))) for message in said]  # noqa: S302 - ours
 
 
 def sent(
@@ -133,20 +140,29 @@ def _paired(
 ) -> Iterator[Message]:
     """A message with calls, the results behind it, and an answer for each call without one.
 
-    A result that answers none of them is left out: the provider refuses it.
+    A result that answers none of them is left out, and so is a second one of the same call: the
+    provider refuses it. One that was made up gives way to what was learned of the call later.
     """
     calls = codec.calls(caller) if caller is not None else []
     missing = {call.id: call for call in calls}
     kept = []
-    for message in results:
+    told = [(at, *one) for at, message in enumerate(results) for one in codec.results(message)]
+    chosen: dict[str, int] = {}
+    for by_guess in (False, True):
+        for at, name, words in told:
+            if codec.made_up(words) is by_guess:
+                chosen.setdefault(name, at)
+    for at, message in enumerate(results):
         names = {name for name, _ in codec.results(message)}
-        extra = names - missing.keys()
+        extra = {name for name in names if name not in missing or chosen[name] != at}
         rest = codec.without(message, extra) if extra else message
         kept += [rest] if rest is not None else []
-        missing = {name: call for name, call in missing.items() if name not in names}
+        missing = {name: call for name, call in missing.items() if name not in names - extra}
     answers = codec.answers([(call, evidence(call)) for call in missing.values()])
     first, last = (kept, answers) if all(map(codec.only_results, kept)) else (answers, kept)
-    yield from (*([caller] if caller is not None else []), *first, *last)
+    if caller is not None:
+        yield caller
+    yield from codec.together([*first, *last])
 
 
 def _of(lives: Mapping[tuple[int, str], Life], message: int) -> Callable[[Call], Evidence]:
