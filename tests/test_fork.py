@@ -22,7 +22,13 @@ from sesstool.api.forking import fork
 from sesstool.api.remembering import memory
 from sesstool.audit import log
 from sesstool.cli import main
-from sesstool.errors import InputError, StalePlanError, UsageError, WriteError
+from sesstool.errors import (
+    InputError,
+    LiveSessionError,
+    StalePlanError,
+    UsageError,
+    WriteError,
+)
 from sesstool.findings import Severity
 from sesstool.formats.forking import Forker, UuidForker
 from sesstool.records import write
@@ -191,6 +197,20 @@ def test_the_session_itself_is_never_the_target(way, tmp_path):
     with pytest.raises(UsageError, match="the session itself"):
         fork(path, target=target, force=True)
     assert path.read_bytes() == jsonl(said("user"))
+
+
+def test_a_session_that_is_in_use_is_not_replaced(made, home):
+    """Not with --force either: its writer would go on writing into nothing."""
+    there = home / f".claude/projects/-srv-beacon/{NEW}.jsonl"
+    there.parent.mkdir(parents=True)
+    there.write_bytes(jsonl(*talk(2)))  # just now
+    with pytest.raises(LiveSessionError, match="in use") as caught:
+        made(f"{SESSION}.jsonl", *talk(3), target=there, force=True)
+    assert caught.value.hint
+    assert there.read_bytes() == jsonl(*talk(2))
+    os.utime(there, (0, 0))
+    made(f"{SESSION}.jsonl", *talk(3), target=there, force=True)
+    assert there.read_bytes() != jsonl(*talk(2))
 
 
 def test_nor_is_a_part_of_it(tmp_path):

@@ -11,7 +11,9 @@ import sys
 
 import pytest
 
+from sesstool import api
 from sesstool.api import worlds
+from sesstool.audit import log
 from sesstool.cli import main
 from sesstool.errors import InputError, WriteError
 from sesstool.store import git as asked
@@ -411,6 +413,19 @@ def test_a_session_that_is_not_there_has_no_snapshot(folder, capsys):
     """The error is about the session, not the snapshot that it does not have either."""
     assert main.run(["snapshot", str(folder / "none.jsonl"), "--compare"]) == 3
     assert "no such file" in capsys.readouterr().err
+
+
+def test_the_log_knows_each_snapshot(folder):
+    """That beside the session is no copy: it goes where that goes."""
+    path = session(folder)
+    worlds.snapshot(path)
+    worlds.snapshot(path, folder.parent / "elsewhere.json")
+    told = [(line["action"], line["path"]) for line in log.read(api.state_folder())]
+    assert told == [
+        ("snapshot", f"{path}.world.json"),
+        ("copy", str(folder.parent / "elsewhere.json")),
+    ]
+    assert log.copies(api.state_folder(), path) == [folder.parent / "elsewhere.json"]
 
 
 def test_without_a_snapshot_nothing_is_compared(folder):

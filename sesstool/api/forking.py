@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sesstool import api
 from sesstool.api.inheriting import Cut, Inherited, Progress, Shared, done_before
-from sesstool.errors import InputError, UsageError, WriteError
+from sesstool.errors import InputError, LiveSessionError, UsageError, WriteError
 from sesstool.formats.base import Format
 from sesstool.formats.forking import Forker
 from sesstool.formats.side_files import beside
@@ -75,7 +75,8 @@ def fork(
     of a session with branches it is the way that leads there. The new file is where the agent
     looks for it, or at `target`, plain and for this user alone, whole or not at all; the log is
     told of it. Raises InputError, NotASessionError, AuthError; UsageError where `at` or `new_id`
-    is none; and WriteError, also where the file exists and `force` is not given.
+    is none; LiveSessionError where somebody writes to what `force` would replace; and WriteError,
+    also where a file exists and `force` is not given.
     """
     with open_source(path, keys) as source:
         writer = api.in_use(source.path) if source.path is not None else ""
@@ -182,6 +183,10 @@ def _target(
                 hint="choose another id, or name a new file with -o",
             )
     _refuse_taken(target, force=force)
+    if os.path.isfile(target) and (writer := api.in_use(target)):  # noqa: PTH113 - Path.is_file may raise
+        raise LiveSessionError(
+            f"{target} is in use: {writer}", hint="close the agent first, or choose another id"
+        )
     return target
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -100,7 +101,11 @@ def snapshot(
         # Beside the session with its time: else to retention the session would be young again.
         mtime = source.opened.st_mtime_ns if target is None else None
         create(place, data, mtime=mtime, force=force)
-        if target is not None and source.path is not None:
+        if target is None:  # a part of the session, which goes with it
+            with suppress(WriteError):  # as of copies: it was made all the same
+                change = log.Change("snapshot", os.path.realpath(place), "", "")
+                log.append(api.state_folder(), change)
+        elif source.path is not None:
             log.note_copy(api.state_folder(), place, source.path, sealed=source.seal is not None)
     return taken, place
 
