@@ -336,7 +336,7 @@ class StoredSession:
         with self._guard:
             self._catch_up()
             state = resume_state(
-                self._history, self._said(), unanswered=unanswered, harmless=harmless
+                self._history, own(self._said()), unanswered=unanswered, harmless=harmless
             )
             missing = self._history.unanswered()
             if missing and unanswered == "drop":

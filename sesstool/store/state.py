@@ -79,9 +79,12 @@ def resume_state(
     unanswered: Unanswered = "answer",
     harmless: Collection[str] = (),
 ) -> ResumeState:
-    """The state of a session of which `said` are the messages from `history.view` on."""
+    """The state of a session of which `said` are the messages from `history.view` on.
+
+    They are the caller's own.
+    """
     codec = history.codec
-    messages = own(sent(history, said, unanswered=unanswered))
+    messages = [dict(message) for message in sent(history, said, unanswered=unanswered)]
     ours = codec.format.harmless | frozenset(harmless)
     told = (life for life in history.lives if life.message >= history.first or life.open)
     calls = tuple(_told(life, codec, ours) for life in told)
