@@ -9,6 +9,7 @@ import warnings
 import pytest
 
 from sesstool import Recorder, SessionStore, api
+from sesstool.audit import log
 from sesstool.errors import WriteError
 from sesstool.records import append
 from sesstool.store import recorder as recording
@@ -344,3 +345,15 @@ def test_an_open_call_is_kept_by_a_checkpoint(store):
     [payload] = payloads(session.path, "checkpoint")
     assert (payload["source_message_count"], payload["retain_start_idx"]) == (4, 3)
     assert store.resume("run").messages[1:] == [calling(), result("done")]
+
+
+def test_a_trace_is_a_copy_that_the_log_knows(tmp_path, monkeypatch):
+    """Of each session that it tells of, once: whoever erases one is told where it is."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    store, trace = SessionStore(tmp_path / "sessions", "mycodeagent"), tmp_path / "trace.jsonl"
+    for _ in range(2):
+        with store.open("harbour") as session, Recorder(session, trace) as recorder:
+            recorder.message({"role": "user", "content": "Is the lamp lit?"})
+            recorder.end("completed")
+    assert log.copies(api.state_folder(), store.path("harbour")) == [trace]
+    assert len(list(log.read(api.state_folder()))) == 1

@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any, Self
 from uuid import uuid4
 
+from sesstool.audit import log
 from sesstool.errors import StalePlanError, UsageError
 from sesstool.model.effects import decoded
 from sesstool.records.append import Appender
 from sesstool.records.source import open_file
+from sesstool.records.undo import state_folder
 from sesstool.records.write import real_path
 from sesstool.store import reads
 from sesstool.store.facts import Checkpoint, End, Fact, Message, Phase, PhaseName, Said, Transition
@@ -175,7 +177,7 @@ class Recorder:
         self.session.record(fact)
         if self._trace is not None:
             told = {key: value for key, value in beside.items() if value}
-            self._trace.add(self.session.id, fact, told)
+            self._trace.add(self.session, fact, told)
 
 
 _LAZY = (
@@ -216,14 +218,15 @@ class _Trace:
         self._calls: dict[tuple[str, str], float] = {}
         self._appender: Appender | None = None
         self._guard = threading.Lock()
-        self._given_up = self._warned = False
+        self._given_up = self._warned = self._new = False
+        self._noted: set[Path] = set()
 
-    def add(self, session_id: str, fact: Fact, beside: dict[str, Any]) -> None:
+    def add(self, session: StoredSession, fact: Fact, beside: dict[str, Any]) -> None:
         with self._guard:
             if self._given_up:
                 return
             try:
-                line = self._line(session_id, fact, beside)
+                line = self._line(session.id, fact, beside)
                 before = b""
                 if self._appender is None:
                     self._appender = Appender(self._path)
@@ -232,11 +235,20 @@ class _Trace:
                     with open_file(self._path) as file:
                         file.seek(max(end - 1, 0))
                         before = b"\n" if file.read(1) not in (b"", b"\n") else b""
+                    self._new = end == 0
                 self._appender.add(before + line.encode() + b"\n")
+                self._note(session)
             except Exception as error:  # noqa: BLE001 - see the class
                 self._given_up = True
                 hint = "; give each recorder a trace of its own" * isinstance(error, StalePlanError)
                 self._warn(f"is not written any more: {type(error).__name__}{hint}")
+
+    def _note(self, session: StoredSession) -> None:
+        """Have the log tell that it holds what a session does, for whoever erases that; once."""
+        if session.path not in self._noted:
+            self._noted.add(session.path)
+            if self._new or len(session) <= 1:
+                log.note_copy(state_folder(), self._path, session.path)
 
     def _line(self, session_id: str, fact: Fact, beside: dict[str, Any]) -> str:
         now = time.monotonic()
