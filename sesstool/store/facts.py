@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sesstool.store.reads import Read
 
@@ -14,8 +14,7 @@ Message = Mapping[str, Any]
 PhaseName = Literal["requested", "started", "completed", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """A message of the history; `recovered` where a resume made it up for a lost result.
 
     `older` says that its call is told in a way of older versions, whose agent answers none such.
@@ -36,8 +35,7 @@ class Transition:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(NamedTuple):
     """A step in the life of a tool call.
 
     `value` is what it was given (requested, started), its result (completed) or what went wrong

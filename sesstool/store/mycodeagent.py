@@ -154,7 +154,8 @@ class MyCodeAgentCodec(Chat):
             if name in ("completed", "failed"):
                 shown = result_of(payload) if name == "completed" else error_of(payload)
             call_id, tool = text(payload.get("tool_call_id")), text(payload.get("tool_name"))
-            read = of_cache(payload.get("read_cache"), self.project)
+            kept = payload.get("read_cache")
+            read = of_cache(kept, self.project) if kept else ()
             return Phase(call_id, tool, name, shown, read) if call_id else None
         if kind == "state_transition":
             before = text(payload.get("from_state")) or None
@@ -198,8 +199,10 @@ class MyCodeAgentCodec(Chat):
 
     def made_up(self, words: str) -> bool:
         """See `Codec.made_up`."""
-        told = mapping(mapping(decoded(words)).get("data"))
-        return told.get("recovered") is True or super().made_up(words)
+        if '"recovered"' in words:  # few are, and a result may be long
+            told = mapping(mapping(decoded(words)).get("data"))
+            return told.get("recovered") is True or super().made_up(words)
+        return super().made_up(words)
 
     def answers(self, found: list[tuple[Call, Evidence]]) -> list[Message]:
         """See `Codec.answers`: with the codes that the agent itself uses."""

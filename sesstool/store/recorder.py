@@ -258,7 +258,7 @@ class _Trace:
             "session_id": session_id,
             "event": type(fact).__name__.lower(),
         }
-        told = {name: getattr(fact, name) for name in fact.__slots__}
+        told = {name: getattr(fact, name) for name in type(fact).__annotations__}
         if isinstance(fact, Phase):
             call = session_id, fact.call_id
             if fact.name == "started":

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 from traceback import walk_stack
 from typing import Any, Literal, Self
@@ -160,7 +159,7 @@ class StoredSession:
         """As `record`, from a coroutine; where it is cancelled, the fact is kept or not."""
         self._usable()
         if isinstance(fact, Said):  # the caller may change it before its turn comes
-            fact = replace(fact, message=plain(given(fact.message)))
+            fact = fact._replace(message=plain(given(fact.message)))
         with self._guard:
             self._worker = self._worker or ThreadPoolExecutor(1, thread_name_prefix="sesstool")
         return await asyncio.get_running_loop().run_in_executor(self._worker, self.record, fact)
