@@ -19,7 +19,7 @@ __all__ = ["Recorder", "ResumeState", "SessionStore", "StoredSession", "__versio
 def __getattr__(name: str) -> object:
     """Import what is asked for only then: a command needs none of it."""
     if name in __all__:
-        from sesstool.api import storing  # noqa: PLC0415
+        from sesstool.api import storing  # noqa: PLC0415 - start-up time
 
         return getattr(storing, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

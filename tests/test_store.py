@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 
@@ -372,3 +374,22 @@ def test_a_damaged_side_file_is_told_before_anything_is_written(folder, side):
             session.append(BLOCKS["call"])
         assert caught.value.hint.startswith("sesstool validate ")
     assert session.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"role":"assis\n{"role":"user","content":"a"}\n'])
+@pytest.mark.parametrize("on", [True, False])
+def test_a_resume_leaves_the_garbage_collector_as_it_was(folder, damage, on):
+    """Also where it fails."""
+    store = SessionStore(folder)
+    with store.open("harbour") as session:
+        session.append(ASK)
+    with session.path.open("ab") as file:
+        file.write(damage)
+    was = gc.isenabled()
+    try:
+        (gc.enable if on else gc.disable)()
+        with pytest.raises(InputError) if damage else nullcontext():
+            store.resume("harbour")
+        assert gc.isenabled() is on
+    finally:
+        (gc.enable if was else gc.disable)()

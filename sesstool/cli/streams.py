@@ -106,9 +106,8 @@ def refuse_inputs(path: Path, *inputs: Path | str) -> None:
     "-" is what stands behind standard input. Raises UsageError.
     """
     for name in inputs:
-        # Not Path.exists: in a folder that cannot be searched it raises OSError.
         there = "/dev/stdin" if str(name) == "-" else str(name)
-        if os.path.exists(path) and os.path.exists(there) and os.path.samefile(path, there):  # noqa: PTH110, PTH121 - see above
+        if os.path.exists(path) and os.path.exists(there) and os.path.samefile(path, there):  # noqa: PTH110, PTH121 - Path.exists may raise
             raise UsageError(f"{path} is what is read", hint="name a new file with -o")
 
 
