@@ -9,7 +9,6 @@ import pytest
 
 from sesstool.formats.anthropic_messages import AnthropicMessages
 from sesstool.formats.arguments import argument_fault
-from sesstool.formats.base import Evidence, Question
 from sesstool.formats.claude_code import ClaudeCode
 from sesstool.formats.codex import Codex
 from sesstool.formats.events import (
@@ -26,6 +25,7 @@ from sesstool.formats.openai_chat import OpenAIChat
 from sesstool.formats.openai_responses import OpenAIResponses
 from sesstool.formats.pi import Pi
 from sesstool.formats.registry import FORMATS
+from sesstool.formats.terms import Evidence, Question
 from sesstool.formats.wording import answer_text, is_placeholder
 from tests.conftest import (
     ROLLOUT,

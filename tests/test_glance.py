@@ -18,7 +18,7 @@ from sesstool.encryption import age
 from sesstool.encryption.keyring import Keys
 from sesstool.errors import NotASessionError
 from sesstool.findings import Severity
-from sesstool.formats.base import Origin
+from sesstool.formats.terms import Origin
 from sesstool.library.discover import Item, discover
 from sesstool.library.glance import ENDS, STATES, Glance, look
 from sesstool.records.packed import compress

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sesstool.findings import Severity
-from sesstool.formats.base import Evidence, Question
 from sesstool.formats.events import Checkpoint, Message, Meta, Thinking, ToolCall, ToolResult
 from sesstool.formats.registry import by_name
+from sesstool.formats.terms import Evidence, Question
 from tests.conftest import (
     THREAD,
     call_of,

@@ -12,8 +12,8 @@ from sesstool.api import diffing, worlds
 from sesstool.cli import main
 from sesstool.diff.sides import parent_of
 from sesstool.encryption import keys
-from sesstool.formats.base import Origin
 from sesstool.formats.registry import FORMATS
+from sesstool.formats.terms import Origin
 from sesstool.library.discover import discover
 from sesstool.model.session import open_session
 from sesstool.records.opening import open_source

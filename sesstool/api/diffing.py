@@ -13,7 +13,7 @@ from sesstool.diff.compare import FACTS, Comparison, Kind, compare, retold
 from sesstool.diff.sides import Name, Side, name_of, origin_of, parent_of
 from sesstool.diff.world import World, world
 from sesstool.errors import AuthError, SesstoolError, UsageError
-from sesstool.formats.base import Origin
+from sesstool.formats.terms import Origin
 from sesstool.model.session import Session, open_session
 from sesstool.model.ways import Leaf, leaves
 from sesstool.records.opening import open_source

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sesstool.diff.sides import Name, Side
 from sesstool.errors import InputError, StalePlanError, UsageError
-from sesstool.formats.base import Place
 from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall
 from sesstool.formats.forking import Forker, Parent
+from sesstool.formats.terms import Place
 from sesstool.model.effects import Effect, effects
 from sesstool.model.graph import TALK, Graph
 from sesstool.model.session import Session, path_of

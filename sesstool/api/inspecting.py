@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from sesstool.api.viewing import View
 from sesstool.findings import Finding
-from sesstool.formats.base import Evidence
 from sesstool.formats.events import Meaning, ToolCall
+from sesstool.formats.terms import Evidence
 from sesstool.formats.wording import doubt
 from sesstool.model.effects import Effect, effects
 from sesstool.model.moments import moment

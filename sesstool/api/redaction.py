@@ -25,7 +25,8 @@ from sesstool.errors import (
     StalePlanError,
 )
 from sesstool.findings import Finding
-from sesstool.formats.base import Format, SideFile
+from sesstool.formats.base import Format
+from sesstool.formats.terms import SideFile
 from sesstool.model.session import open_session
 from sesstool.privacy import allow, ruleset
 from sesstool.privacy.earlier import Earlier, Left

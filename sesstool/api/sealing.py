@@ -25,7 +25,8 @@ from sesstool.errors import (
     UsageError,
     WriteError,
 )
-from sesstool.formats.base import Format, SideFile
+from sesstool.formats.base import Format
+from sesstool.formats.terms import SideFile
 from sesstool.model.session import open_session
 from sesstool.records import convert, transact
 from sesstool.records.convert import Item

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sesstool.checks.surgery import id_of, set_parent
-from sesstool.formats.base import Place, Question
+from sesstool.formats.terms import Place, Question
 from sesstool.model.graph import ASSISTANT, LOST, Graph
 from sesstool.model.pairing import Call
 from sesstool.model.session import Session

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.findings import Finding, Fix, Severity
-from sesstool.formats.base import Place
+from sesstool.formats.terms import Place
 from sesstool.records.edits import Edit
 from sesstool.records.heal import Defect
 from sesstool.records.recover import Record, utf16

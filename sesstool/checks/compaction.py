@@ -8,7 +8,7 @@ from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import id_of, set_member, set_parent
 from sesstool.findings import Finding, Severity
-from sesstool.formats.base import Fault
+from sesstool.formats.terms import Fault
 from sesstool.model.graph import BOUNDARY, ROOT, SUMMARY, Graph
 from sesstool.model.strict import StrictGraph
 from sesstool.records.jsonspan import dumps

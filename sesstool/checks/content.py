@@ -12,8 +12,9 @@ from sesstool.checks.rule import rule
 from sesstool.checks.surgery import drop_block, drop_record, drop_value, replace_value
 from sesstool.checks.tools import bad_arguments
 from sesstool.findings import Finding, Severity
-from sesstool.formats.base import Fault, Place, mapping, text
 from sesstool.formats.events import Meaning, Message, Thinking, ToolCall, ToolResult
+from sesstool.formats.terms import Fault, Place
+from sesstool.formats.values import mapping, text
 from sesstool.formats.wording import MARK
 from sesstool.records.jsonspan import dumps
 from sesstool.records.recover import Record

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from sesstool.checks.rule import RULES
 from sesstool.findings import Applicability, Finding, Fix, Location, Severity
-from sesstool.formats.base import Place
+from sesstool.formats.terms import Place
 from sesstool.model.session import Session, path_of
 from sesstool.records.edits import Edit
 from sesstool.records.heal import Defect

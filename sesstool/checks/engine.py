@@ -16,9 +16,9 @@ from sesstool.checks.rule import RULES
 from sesstool.checks.schema import SchemaChecks
 from sesstool.errors import NotASessionError
 from sesstool.findings import Applicability, FileReport, Finding, Fix, Severity
-from sesstool.formats.base import Place
 from sesstool.formats.events import Meaning
 from sesstool.formats.schemas import RecordValidator
+from sesstool.formats.terms import Place
 from sesstool.model.session import Session, open_session, path_of
 from sesstool.records.heal import Kind
 from sesstool.records.recover import Record, records

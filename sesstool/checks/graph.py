@@ -14,8 +14,8 @@ from sesstool.checks.context import Context, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import id_of, set_member, set_parent
 from sesstool.findings import Finding, Fix, Severity
-from sesstool.formats.base import Fault
 from sesstool.formats.events import ToolCall, ToolResult
+from sesstool.formats.terms import Fault
 from sesstool.formats.wording import FIRST_PROMPT
 from sesstool.model.graph import (
     ASSISTANT,

@@ -13,7 +13,8 @@ from sesstool.checks.context import Context, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import replace_value
 from sesstool.findings import Finding, Severity
-from sesstool.formats.base import Place, mapping, text
+from sesstool.formats.terms import Place
+from sesstool.formats.values import mapping, text
 from sesstool.formats.wording import removed_text
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps

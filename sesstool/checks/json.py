@@ -8,7 +8,7 @@ from typing import Any
 from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.findings import Finding, Severity
-from sesstool.formats.base import Place
+from sesstool.formats.terms import Place
 from sesstool.records.heal import Defect, Kind
 from sesstool.records.recover import Record
 

@@ -15,7 +15,7 @@ from sesstool.checks.provider import bad_item_id
 from sesstool.checks.rule import rule
 from sesstool.checks.schema import refused_record
 from sesstool.findings import Applicability, Finding, Fix, Severity
-from sesstool.formats.base import Fault, Place, SideFile
+from sesstool.formats.terms import Fault, Place, SideFile
 from sesstool.records.source import SEALED, plain_path
 
 

@@ -14,8 +14,10 @@ from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import replace_value
 from sesstool.findings import Finding, Severity
-from sesstool.formats.base import Fault, Format, Place, blocks, mapping, text
+from sesstool.formats.base import Format
 from sesstool.formats.events import Meaning, Message, ToolCall, ToolResult
+from sesstool.formats.terms import Fault, Place
+from sesstool.formats.values import blocks, mapping, text
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, locate
 from sesstool.records.recover import Record

@@ -16,8 +16,9 @@ from sesstool.checks.surgery import (
     set_parent,
 )
 from sesstool.findings import Finding, Fix, Severity
-from sesstool.formats.base import Place, blocks, mapping
 from sesstool.formats.events import Meaning
+from sesstool.formats.terms import Place
+from sesstool.formats.values import blocks, mapping
 from sesstool.model.graph import ASSISTANT, HIDDEN, PROMPT, RESULT, Graph
 from sesstool.model.pairing import Call, Result
 from sesstool.model.session import Session

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from sesstool.checks.context import Context, manual, unsafe
 from sesstool.checks.rule import rule
 from sesstool.findings import Finding, Severity
-from sesstool.formats.base import Fault, Place
 from sesstool.formats.events import Meaning, Unknown
 from sesstool.formats.schemas import RecordValidator, Violation
+from sesstool.formats.terms import Fault, Place
 from sesstool.records.recover import Record
 
 # How many violations of one record are told: a hostile one has as many as it has values.

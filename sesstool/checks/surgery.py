@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sesstool.formats.base import Place
+from sesstool.formats.terms import Place
 from sesstool.model.graph import Graph
 from sesstool.model.session import Session
 from sesstool.records.edits import Edit

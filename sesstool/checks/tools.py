@@ -23,8 +23,9 @@ from sesstool.checks.results import (
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import add_member, drop_block, replace_value
 from sesstool.findings import Finding, Fix, Severity
-from sesstool.formats.base import Format, Place
+from sesstool.formats.base import Format
 from sesstool.formats.events import ToolCall
+from sesstool.formats.terms import Place
 from sesstool.formats.wording import doubt
 from sesstool.model.graph import RESULT
 from sesstool.model.pairing import Call, Result

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from sesstool.diff.align import Run, align, moved
 from sesstool.diff.likeness import alike_in_order
 from sesstool.diff.sides import CALL, Side
-from sesstool.formats.base import Origin
+from sesstool.formats.terms import Origin
 
 Kind = Literal["equal", "left", "right", "changed", "moved"]
 FACTS = ("times", "ids", "cwd", "version", "model", "signature")

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sesstool.errors import InputError, UsageError
-from sesstool.formats.base import Field, Format, Origin, Tracker
+from sesstool.formats.base import Format
 from sesstool.formats.events import Meaning
+from sesstool.formats.terms import Field, Origin, Tracker
 from sesstool.model.exact import exact, rounded
 from sesstool.model.graph import Graph
 from sesstool.model.session import Session, open_session, path_of

@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sesstool.formats.base import mapping, text
 from sesstool.formats.events import Checkpoint as Compaction
 from sesstool.formats.events import Meaning, Message, Meta, ToolCall, ToolResult
+from sesstool.formats.values import mapping, text
 from sesstool.model.moments import moment
 from sesstool.records.lines import lines
 from sesstool.records.recover import Record

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from sesstool.errors import UsageError
 from sesstool.export.run import Run
-from sesstool.formats.base import Origin, Place
 from sesstool.formats.events import Checkpoint, Event, Meaning, Message, ToolCall, ToolResult
+from sesstool.formats.terms import Origin, Place
 from sesstool.model.graph import Branch, Graph
 from sesstool.model.pairing import Call, Result
 from sesstool.model.passages import Passage, named, passages

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sesstool.formats.base import Question, text
 from sesstool.formats.events import Event, Thinking, ToolCall, ToolResult
+from sesstool.formats.terms import Question
+from sesstool.formats.values import text
 from sesstool.formats.wording import answer_text, has_word, is_placeholder
 from sesstool.records.jsonspan import dumps
 

@@ -18,18 +18,10 @@ from sesstool.formats.anthropic_blocks import (
     is_block,
     result_block,
 )
-from sesstool.formats.base import (
-    ASKING,
-    Format,
-    Question,
-    Score,
-    blocks,
-    fields_of,
-    mapping,
-    share,
-    text,
-)
+from sesstool.formats.base import Format
 from sesstool.formats.events import Event, Meaning, Message, Meta, ToolResult
+from sesstool.formats.terms import ASKING, Question, Score
+from sesstool.formats.values import blocks, fields_of, mapping, share, text
 
 _ROLES = frozenset({"user", "assistant", "system"})
 # What messages of other formats have and these never do.

@@ -21,22 +21,12 @@ from sesstool.formats.anthropic_blocks import (
     block_event,
     result_block,
 )
-from sesstool.formats.base import (
-    Fault,
-    Format,
-    Place,
-    Question,
-    Score,
-    Tracker,
-    blocks,
-    fields_of,
-    mapping,
-    share,
-    text,
-)
+from sesstool.formats.base import Format
 from sesstool.formats.events import Meaning, Message, Thinking, ToolResult
 from sesstool.formats.forking import Forker, Parent
 from sesstool.formats.side_files import beside
+from sesstool.formats.terms import Fault, Place, Question, Score, Tracker
+from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.records.heal import Kind
 from sesstool.records.jsonspan import dumps, locate
 from sesstool.records.recover import Record

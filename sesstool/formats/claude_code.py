@@ -16,20 +16,7 @@ from typing import Any
 
 from sesstool.errors import InputError
 from sesstool.formats.anthropic_blocks import MESSAGE_FROZEN, MESSAGE_OPAQUE, block_event
-from sesstool.formats.base import (
-    Format,
-    Origin,
-    Question,
-    Score,
-    SideFile,
-    Trace,
-    Tracker,
-    blocks,
-    fields_of,
-    mapping,
-    share,
-    text,
-)
+from sesstool.formats.base import Format
 from sesstool.formats.claude_fork import ClaudeForker
 from sesstool.formats.claude_home import (
     BEYOND,
@@ -51,6 +38,8 @@ from sesstool.formats.events import (
 )
 from sesstool.formats.payloads import Payload, of_results
 from sesstool.formats.side_files import below, home_of, present
+from sesstool.formats.terms import Origin, Question, Score, SideFile, Trace, Tracker
+from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text, is_blank
 from sesstool.records.heal import decode_any
 from sesstool.records.jsonspan import dumps
@@ -93,6 +82,7 @@ class ClaudeCode(Format):
     waits = frozenset({"AskUserQuestion", "ExitPlanMode"})
     forker = ClaudeForker
     resumes = "claude --resume"
+    variables = ("CLAUDE_CONFIG_DIR",)
     harmless = frozenset(
         {"Read", "Grep", "Glob", "LS", "NotebookRead", "WebSearch", "TodoWrite", "BashOutput"}
     )

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4, uuid5
 
-from sesstool.formats.base import mapping, text
 from sesstool.formats.forking import Parent, UuidForker, written
+from sesstool.formats.values import mapping, text
 from sesstool.records.jsonspan import dumps, locate, with_members
 from sesstool.records.recover import Record
 

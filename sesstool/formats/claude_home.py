@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from sesstool.formats.base import Trace
 from sesstool.formats.side_files import below, starting
+from sesstool.formats.terms import Trace
 
 # Named by the session's id: folders, and files with their ending.
 _FOLDERS = ("file-history", "image-cache", "session-env", "tasks", "uploads")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sesstool.formats.base import blocks, mapping, text
 from sesstool.formats.payloads import Payload, members, twins
+from sesstool.formats.values import blocks, mapping, text
 
 COPIED = (
     "isSidechain",

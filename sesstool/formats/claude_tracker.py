@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from sesstool.formats.base import Fault, Place, Tracker, mapping, text
 from sesstool.formats.events import Meaning, ToolResult
 from sesstool.formats.side_files import beside
+from sesstool.formats.terms import Fault, Place, Tracker
+from sesstool.formats.values import mapping, text
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
 

@@ -14,21 +14,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from sesstool.formats.base import (
-    Dependent,
-    Format,
-    Origin,
-    Question,
-    Score,
-    SideFile,
-    Trace,
-    Tracker,
-    blocks,
-    fields_of,
-    mapping,
-    share,
-    text,
-)
+from sesstool.formats.base import Format
 from sesstool.formats.codex_forks import FOLDERS, CodexForker, children, codex_home, configured
 from sesstool.formats.codex_tracker import CodexTracker
 from sesstool.formats.events import (
@@ -51,6 +37,8 @@ from sesstool.formats.responses_items import (
     item_payloads,
 )
 from sesstool.formats.side_files import present, starting
+from sesstool.formats.terms import Dependent, Origin, Question, Score, SideFile, Trace, Tracker
+from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.records.jsonspan import dumps, join
 from sesstool.records.live import lock_is_held
 from sesstool.records.source import is_transcript
@@ -123,6 +111,7 @@ class Codex(Format):
     harmless = frozenset({"update_plan", "view_image", "list_mcp_resources", "tool_search"})
     forker = CodexForker
     resumes = "codex resume"
+    variables = ("CODEX_HOME",)
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""

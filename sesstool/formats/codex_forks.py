@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
-from sesstool.formats.base import mapping, text
 from sesstool.formats.forking import Parent, UuidForker, written
 from sesstool.formats.side_files import home_of
+from sesstool.formats.values import mapping, text
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.folder import while_unchanged
 from sesstool.records.jsonspan import dumps, locate, with_members

@@ -9,9 +9,10 @@ from types import NoneType
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from sesstool.formats.base import Evidence, Fault, Place, Tracker, blocks, mapping, text
 from sesstool.formats.events import Meaning
 from sesstool.formats.responses_items import Reasoning
+from sesstool.formats.terms import Evidence, Fault, Place, Tracker
+from sesstool.formats.values import blocks, mapping, text
 from sesstool.records.edits import Edit
 from sesstool.records.heal import heal
 from sesstool.records.jsonspan import dumps, locate, without

@@ -19,25 +19,13 @@ from typing import Any
 from uuid import NAMESPACE_OID, uuid4, uuid5
 
 from sesstool.formats.arguments import argument_fault
-from sesstool.formats.base import (
-    Evidence,
-    Fault,
-    Format,
-    Origin,
-    Place,
-    Question,
-    Score,
-    Tracker,
-    blocks,
-    fields_of,
-    mapping,
-    share,
-    text,
-)
+from sesstool.formats.base import Format
 from sesstool.formats.events import Checkpoint, Event, Meaning, Message, Meta, ToolCall, ToolResult
 from sesstool.formats.forking import Forker, Parent
 from sesstool.formats.mycodeagent_window import Windows
 from sesstool.formats.payloads import Payload, twins
+from sesstool.formats.terms import Evidence, Fault, Origin, Place, Question, Score, Tracker
+from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.heal import Kind, heal

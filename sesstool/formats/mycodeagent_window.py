@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sesstool.formats.base import Fault, Place, blocks, mapping, text
+from sesstool.formats.terms import Fault, Place
+from sesstool.formats.values import blocks, mapping, text
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.jsonspan import locate
 from sesstool.records.source import Source

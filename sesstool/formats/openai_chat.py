@@ -13,19 +13,11 @@ from typing import Any
 
 from sesstool.formats.anthropic_blocks import is_block
 from sesstool.formats.arguments import argument_fault
-from sesstool.formats.base import (
-    ASKING,
-    Format,
-    Question,
-    Score,
-    blocks,
-    fields_of,
-    mapping,
-    share,
-    text,
-)
+from sesstool.formats.base import Format
 from sesstool.formats.events import Event, Meaning, Message, Meta, ToolCall, ToolResult
 from sesstool.formats.payloads import Payload, of_results
+from sesstool.formats.terms import ASKING, Question, Score
+from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text, is_placeholder
 from sesstool.records.jsonspan import dumps
 

@@ -11,20 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sesstool.formats.anthropic_blocks import is_block
-from sesstool.formats.base import (
-    ASKING,
-    Fault,
-    Format,
-    Place,
-    Question,
-    Score,
-    Tracker,
-    blocks,
-    fields_of,
-    mapping,
-    share,
-    text,
-)
+from sesstool.formats.base import Format
 from sesstool.formats.events import Meaning
 from sesstool.formats.payloads import Payload
 from sesstool.formats.responses_items import (
@@ -36,6 +23,8 @@ from sesstool.formats.responses_items import (
     item_events,
     item_payloads,
 )
+from sesstool.formats.terms import ASKING, Fault, Place, Question, Score, Tracker
+from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, locate, without
 from sesstool.records.linewise import take_out

@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sesstool.formats.base import Format, Score, mapping, share, text
+from sesstool.formats.base import Format
 from sesstool.formats.events import Meaning, Unknown
+from sesstool.formats.terms import Score
+from sesstool.formats.values import mapping, share, text
 
 
 class Named(Format):

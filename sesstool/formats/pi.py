@@ -18,18 +18,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from sesstool.formats.base import (
-    Format,
-    Origin,
-    Question,
-    Score,
-    Tracker,
-    blocks,
-    fields_of,
-    mapping,
-    share,
-    text,
-)
+from sesstool.formats.base import Format
 from sesstool.formats.events import (
     Checkpoint,
     Event,
@@ -44,6 +33,8 @@ from sesstool.formats.events import (
 from sesstool.formats.forking import Parent, UuidForker, written
 from sesstool.formats.payloads import Payload, of_results, twins
 from sesstool.formats.pi_tracker import PiTracker, is_old
+from sesstool.formats.terms import Origin, Question, Score, Tracker
+from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text, is_blank, is_placeholder
 from sesstool.records.jsonspan import dumps, with_members
 from sesstool.records.live import process_alive
@@ -122,6 +113,7 @@ class Pi(Format):
     harmless = frozenset({"read", "grep", "find", "ls"})
     forker = PiForker
     resumes = "pi --session"
+    variables = ("PI_CODING_AGENT_DIR",)
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from sesstool.formats.base import Fault, Place, Tracker, mapping, text
 from sesstool.formats.events import Meaning
+from sesstool.formats.terms import Fault, Place, Tracker
+from sesstool.formats.values import mapping, text
 from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps, locate
 from sesstool.records.linewise import put_before, take_out

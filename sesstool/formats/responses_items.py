@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from sesstool.formats.arguments import argument_fault
-from sesstool.formats.base import Fault, Place, Question, mapping, text
 from sesstool.formats.events import Event, Message, Meta, Thinking, ToolCall, ToolResult, Unknown
 from sesstool.formats.payloads import Payload
+from sesstool.formats.terms import Fault, Place, Question
+from sesstool.formats.values import mapping, text
 from sesstool.formats.wording import answer_text, has_word, is_placeholder
 from sesstool.records.linewise import take_out
 from sesstool.records.recover import Record

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from sesstool.formats.base import SideFile
+from sesstool.formats.terms import SideFile
 from sesstool.records.folder import beginning
 from sesstool.records.source import SEALED, unreadable
 from sesstool.records.write import is_leftover, real_path

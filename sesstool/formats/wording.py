@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sesstool.formats.base import Evidence
+from sesstool.formats.terms import Evidence
 
 MARK = "[sesstool]"
 _LOST = {

@@ -61,8 +61,7 @@ class Item(NamedTuple):
     @property
     def id(self) -> str:
         """The session id that its name tells, or ""."""
-        path = bare_path(Path(self.name))
-        return by_name(self.format).session_id(path) if self.format else ""
+        return by_name(self.format).session_id(bare_path(self.path)) if self.format else ""
 
 
 def discover(paths: Iterable[Path] | None = None) -> Iterator[Item]:
@@ -148,6 +147,8 @@ class _Walk:
             if self._named and f"{absolute}{os.sep}{entry.name}" in self._named:
                 continue
             if entry.is_dir():  # a link to one is told in a home
+                continue
+            if place.format and not by_name(place.format).is_session(Path(entry.path)):
                 continue
             item = _item(entry.stat, folder, entry.name, place)
             if item is not None:

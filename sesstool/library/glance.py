@@ -18,9 +18,10 @@ from sesstool.errors import (
     SesstoolError,
     UsageError,
 )
-from sesstool.formats.base import Format, Origin
+from sesstool.formats.base import Format
 from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
 from sesstool.formats.registry import SAMPLE, by_name, detect, is_likely
+from sesstool.formats.terms import Origin
 from sesstool.formats.wording import INJECTED
 from sesstool.library.discover import Item
 from sesstool.model.moments import moment

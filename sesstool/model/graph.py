@@ -11,8 +11,8 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sesstool.formats.base import Place
 from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
+from sesstool.formats.terms import Place
 from sesstool.records.recover import Record
 
 ROOT, LOST = -1, -2

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from sesstool.formats.base import Place
 from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
+from sesstool.formats.terms import Place
 from sesstool.records.recover import Record
 
 # What stands in no id that an agent or a provider made.

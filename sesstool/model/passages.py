@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sesstool.formats.base import mapping, text
 from sesstool.formats.events import Meaning, Message, Meta, StateChange
+from sesstool.formats.values import mapping, text
 from sesstool.model.units import Unit, canonical, flat, units
 
 _TITLES = {

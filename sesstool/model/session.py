@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sesstool.errors import InputError
-from sesstool.formats.base import Format, Place
+from sesstool.formats.base import Format
 from sesstool.formats.events import (
     Checkpoint,
     Event,
@@ -22,6 +22,7 @@ from sesstool.formats.events import (
     ToolResult,
 )
 from sesstool.formats.registry import SAMPLE, by_name, detect
+from sesstool.formats.terms import Place
 from sesstool.model.graph import Graph
 from sesstool.model.pairing import Pairing
 from sesstool.model.strict import StrictGraph

@@ -13,7 +13,6 @@ from typing import Any
 
 import orjson
 
-from sesstool.formats.base import mapping, text
 from sesstool.formats.events import (
     Checkpoint,
     Event,
@@ -25,6 +24,7 @@ from sesstool.formats.events import (
     ToolResult,
     Unknown,
 )
+from sesstool.formats.values import mapping, text
 from sesstool.model.exact import loads, rounded
 from sesstool.records.heal import decode
 from sesstool.records.jsonspan import parts

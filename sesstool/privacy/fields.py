@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sesstool.formats.base import Field, Format
+from sesstool.formats.base import Format
 from sesstool.formats.schemas import keywords, schema_text
+from sesstool.formats.terms import Field
 from sesstool.records.jsonspan import join
 
 _TOKEN = re.compile(

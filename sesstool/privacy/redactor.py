@@ -16,8 +16,10 @@ from itertools import chain, repeat, takewhile
 from typing import Any
 
 from sesstool.errors import InputError, UsageError
-from sesstool.formats.base import Field, Format, mapping
+from sesstool.formats.base import Format
 from sesstool.formats.events import Message, ToolCall, ToolResult
+from sesstool.formats.terms import Field
+from sesstool.formats.values import mapping
 from sesstool.privacy.allow import Allowed, Entry
 from sesstool.privacy.deltas import mended
 from sesstool.privacy.matcher import Match, overlaps

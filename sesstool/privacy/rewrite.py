@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sesstool.formats.base import Field, Format
+from sesstool.formats.base import Format
 from sesstool.formats.events import Thinking
+from sesstool.formats.terms import Field
 from sesstool.privacy.fields import Leaf, Policy, leaves
 from sesstool.privacy.matcher import overlaps
 from sesstool.privacy.scan import Hit, Scanner

@@ -17,7 +17,8 @@ from itertools import zip_longest
 from typing import Any
 
 from sesstool.errors import ResidueError
-from sesstool.formats.base import Field, Format
+from sesstool.formats.base import Format
+from sesstool.formats.terms import Field
 from sesstool.privacy.fields import Policy
 from sesstool.privacy.scan import Known
 from sesstool.records.lines import Line

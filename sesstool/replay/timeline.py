@@ -17,8 +17,8 @@ from operator import sub
 from typing import Any, NamedTuple
 
 from sesstool.errors import UsageError
-from sesstool.formats.base import Place
 from sesstool.formats.events import Meaning, Message
+from sesstool.formats.terms import Place
 from sesstool.model.graph import Graph
 from sesstool.model.moments import moment
 from sesstool.model.passages import Passage, passages

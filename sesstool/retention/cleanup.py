@@ -19,7 +19,9 @@ from pathlib import Path
 
 from sesstool.audit import log
 from sesstool.errors import InputError, LiveSessionError, WriteError
-from sesstool.formats.base import Format, Trace, mapping, text
+from sesstool.formats.base import Format
+from sesstool.formats.terms import Trace
+from sesstool.formats.values import mapping, text
 from sesstool.records.guard import locked, uninterrupted
 from sesstool.records.heal import decode_any
 from sesstool.records.lines import each_line

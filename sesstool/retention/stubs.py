@@ -12,7 +12,8 @@ from codecs import BOM_UTF8
 from typing import Any, NamedTuple
 
 from sesstool.errors import InputError
-from sesstool.formats.base import Format, text
+from sesstool.formats.base import Format
+from sesstool.formats.values import text
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.jsonspan import dumps, locate
 from sesstool.records.lines import lines

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sesstool.errors import AuthError, InputError, NotASessionError
-from sesstool.formats.base import Format, Origin
+from sesstool.formats.base import Format
 from sesstool.formats.registry import Homes, detect, is_likely
+from sesstool.formats.terms import Origin
 from sesstool.records.heal import decode_any
 from sesstool.records.lines import lines
 from sesstool.records.opening import open_source

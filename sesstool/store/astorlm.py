@@ -16,7 +16,8 @@ from uuid import NAMESPACE_OID, uuid4, uuid5
 
 from sesstool.errors import InputError, UsageError
 from sesstool.formats.astorlm import AstorLM, side_file
-from sesstool.formats.base import Evidence, Question, blocks, mapping, text
+from sesstool.formats.terms import Evidence, Question
+from sesstool.formats.values import blocks, mapping, text
 from sesstool.model.units import flat
 from sesstool.records.jsonspan import dumps, locate
 from sesstool.records.source import read_file, unreadable

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sesstool.errors import UsageError
-from sesstool.formats.base import Evidence, Question, blocks, mapping, text
 from sesstool.formats.openai_chat import OpenAIChat
+from sesstool.formats.terms import Evidence, Question
+from sesstool.formats.values import blocks, mapping, text
 from sesstool.model.units import flat
 from sesstool.store.codec import Call, Codec, given
 from sesstool.store.facts import Fact, Message, Said

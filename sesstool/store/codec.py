@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sesstool.errors import UsageError
-from sesstool.formats.base import Evidence, Format
+from sesstool.formats.base import Format
+from sesstool.formats.terms import Evidence
 from sesstool.formats.wording import is_placeholder
 from sesstool.store.facts import Fact, Message, Said
 

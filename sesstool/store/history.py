@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sesstool.formats.base import Evidence
+from sesstool.formats.terms import Evidence
 from sesstool.formats.wording import is_placeholder
 from sesstool.store.codec import Call, Codec
 from sesstool.store.facts import Checkpoint, End, Fact, Phase, Said, Transition

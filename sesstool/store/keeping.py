@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from platformdirs import user_cache_path
 
 from sesstool.errors import SesstoolError
-from sesstool.formats.base import Format, Place
+from sesstool.formats.base import Format
+from sesstool.formats.terms import Place
 from sesstool.records.heal import decode, heal
 from sesstool.records.source import FileSource, Source, read_file
 from sesstool.records.write import create, make_folder, real_path

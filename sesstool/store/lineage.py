@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from sesstool.formats.base import Format, mapping, text
+from sesstool.formats.base import Format
 from sesstool.formats.events import Checkpoint, Meaning, Message, StateChange
+from sesstool.formats.values import mapping, text
 
 TURNS, IDS = 512, 2048
 """How many turns and ids are remembered."""

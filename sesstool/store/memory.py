@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
-from sesstool.formats.base import Format, Place
+from sesstool.formats.base import Format
 from sesstool.formats.events import Checkpoint, Event, Meaning, Message, ToolCall, ToolResult
+from sesstool.formats.terms import Place
 from sesstool.store import remarks
 from sesstool.store.lineage import Lineage, whole
 from sesstool.store.remarks import Called, Outcome

@@ -16,8 +16,9 @@ from typing import Any
 from uuid import uuid4
 
 from sesstool.errors import UsageError
-from sesstool.formats.base import Evidence, Question, blocks, mapping, text
 from sesstool.formats.mycodeagent import MyCodeAgent, error_of, result_of
+from sesstool.formats.terms import Evidence, Question
+from sesstool.formats.values import blocks, mapping, text
 from sesstool.model.effects import decoded
 from sesstool.model.units import flat
 from sesstool.store.chat import Chat, checked

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from sesstool.formats.base import mapping, text
+from sesstool.formats.values import mapping, text
 from sesstool.model.paths import located
 from sesstool.records.source import CHUNK, open_file
 

@@ -9,8 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from sesstool.formats.base import ASKING, Format, blocks, mapping, text
+from sesstool.formats.base import Format
 from sesstool.formats.events import Message, ToolCall, ToolResult
+from sesstool.formats.terms import ASKING
+from sesstool.formats.values import blocks, mapping, text
 from sesstool.formats.wording import INJECTED, MARK
 from sesstool.model.effects import Effect, decoded, effects
 from sesstool.model.passages import named

@@ -8,9 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sesstool.formats.base import Format, Tracker
+from sesstool.formats.base import Format
 from sesstool.formats.events import Meaning
 from sesstool.formats.registry import SAMPLE
+from sesstool.formats.terms import Tracker
 from sesstool.model.session import Session, open_known
 from sesstool.records.heal import MILD, Kind
 from sesstool.records.jsonspan import Scanner, Status

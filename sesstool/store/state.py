@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sesstool.formats.base import Evidence
+from sesstool.formats.terms import Evidence
 from sesstool.model.effects import effects
 from sesstool.store.codec import Call, Codec
 from sesstool.store.facts import Checkpoint, End, Message, Transition

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sesstool.formats.base import Format, mapping, text
+from sesstool.formats.base import Format
 from sesstool.formats.events import Meaning, ToolCall
+from sesstool.formats.values import mapping, text
 from sesstool.model.effects import decoded, effects, files_read, folder_of
 from sesstool.model.paths import located
 from sesstool.store.remarks import TASKS, is_ended, todos

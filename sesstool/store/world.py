@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from sesstool.errors import InputError
-from sesstool.formats.base import mapping
+from sesstool.formats.values import mapping
 from sesstool.store.git import Git, repository
 from sesstool.store.reads import HASHED, Absent, Read, look, look_again
 
