@@ -85,6 +85,8 @@ def test_a_claude_code_session(seen):
         ends="answer",
         records=4,
         exact=True,
+        good=datetime(2026, 3, 1, 6, 0, 4, tzinfo=UTC),
+        good_end=len(jsonl(*records)) - 1,
     )
 
 

@@ -38,6 +38,12 @@ INJECTED = re.compile(r"\s*(?:</?[a-z][\w-]*>|# AGENTS\.md instructions|Caveat: 
 """So begins what agents put into a person's place."""
 
 
+STOPPED = frozenset({"turn_aborted", "abort"})
+"""What agents call a record which says that a person broke off a turn."""
+STOPPED_WORDS = ("[Request interrupted by user", "<turn_aborted>")
+"""So begins what they say of it in a person's place."""
+
+
 def answer_text(evidence: Evidence, name: str) -> str:
     """The text of the result that a repair writes for a call of tool `name`."""
     if evidence.output and evidence.state in ("completed", "failed"):

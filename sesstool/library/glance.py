@@ -1,9 +1,9 @@
-"""What is known of a session at a glance: by its first and its last 64 KB, never by all of it."""
+"""What is known of a session at a glance: by its beginning and its end, never by all of it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -19,19 +19,26 @@ from sesstool.errors import (
     UsageError,
 )
 from sesstool.formats.base import Format
-from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
+from sesstool.formats.events import (
+    Checkpoint,
+    Meaning,
+    Message,
+    Meta,
+    StateChange,
+    ToolCall,
+    ToolResult,
+)
 from sesstool.formats.registry import SAMPLE, by_name, detect, is_likely
 from sesstool.formats.terms import Origin
-from sesstool.formats.wording import INJECTED
+from sesstool.formats.wording import INJECTED, STOPPED, STOPPED_WORDS
 from sesstool.library.discover import Item
+from sesstool.library.ends import MOST, Reach, read_ends
 from sesstool.model.moments import moment
 from sesstool.model.passages import named
 from sesstool.model.units import flat
 from sesstool.records.heal import MILD, Kind
-from sesstool.records.opening import is_sealed, open_source
-from sesstool.records.packed import beginning, codec_of
-from sesstool.records.recover import Record, records
-from sesstool.records.source import Source, bare_path, open_file, unreadable
+from sesstool.records.recover import Record
+from sesstool.records.source import bare_path
 from sesstool.text import elide, safe
 
 if TYPE_CHECKING:
@@ -44,18 +51,15 @@ STATES = (
 """What a session is in, in one word: the first of these that is so."""
 ATTENTION = ("unreadable", "damaged", "repairable", "in use")
 """Those that a person should look at."""
-ENDS = ("answer", "prompt", "call", "question", "result", "compaction")
+ENDS = ("answer", "prompt", "call", "question", "result", "compaction", "stopped")
 """What a session may end with; "call" where one has no result, "question" where it waits for a
-person's."""
+person's, "stopped" where a person broke off what was done."""
 
-_END = 1 << 16
-# So far a record or a prompt is looked for that the first 64 KB do not hold.
-_MOST = 1 << 20
-_MAGIC = 1 << 12
+# How much of each end is read at first, and how much more each time that it tells too little.
+_BRIEF, _FULL = Reach(1 << 13, 1 << 13, counted=False), Reach(1 << 16, 1 << 16)
+_MORE = 4
 # The longest title in cells, and what is looked at for it in characters.
 _TITLE, _READ = 200, 2000
-# Lines are counted in so many parts of a file, each of so many bytes.
-_SAMPLES, _PART = 64, 1 << 14
 _MILD = MILD | {Kind.TOO_DEEP}
 _TAG = re.compile(r"</?[a-z][\w-]*>")
 
@@ -70,7 +74,9 @@ class Glance:
     the agent calls the session, else the first prompt, of at most 200 cells; other words are as
     recorded. `origin` is the session that it goes on from, `owner` the one that it is a part of.
     `ends` is one of ENDS, `torn` says that the last record is cut off. `records` is `exact` where
-    the whole file was read, else an estimate.
+    the whole file was read, else an estimate. `open` names the tools of calls that have no result
+    at the end. `good` is when the last record was written behind which no call and no prompt was
+    open, at the byte offset `good_end` of its end.
     """
 
     state: str
@@ -90,61 +96,44 @@ class Glance:
     torn: bool = False
     records: int = -1
     exact: bool = False
+    open: tuple[str, ...] = ()
+    good: datetime | None = None
+    good_end: int = -1
 
 
-class _Part:
-    """Some bytes of a file as a source of their own."""
-
-    def __init__(self, path: Path, data: bytes) -> None:
-        self.name, self.codec = path.name, ""
-        self.path: Path | None = path
-        self.size = len(data)
-        self._data = data
-
-    def read(self, start: int, end: int) -> bytes:
-        return self._data[start:end]
-
-    def chunks(self) -> Iterator[bytes]:
-        yield self._data
-
-
-class _Ends(NamedTuple):
-    """The whole lines at the beginning, and the rest or the lines at the end.
-
-    `size` counts the bytes of all, `between` about how many lines stand between the two, each -1
-    where that is not known. `whole` says that the head is all there is, `cut` that no newline ends
-    the last line here, `torn` that a last record which is too long to be looked into is cut off.
-    """
-
-    head: bytes
-    tail: bytes
-    size: int
-    between: int = 0
-    whole: bool = False
-    cut: bool = False
-    torn: bool = False
-
-
-def look(item: Item, keys: Keys | None = None) -> Glance:
+def look(item: Item, keys: Keys | None = None, *, brief: bool = False) -> Glance:
     """What the ends of a session tell. Never raises, whatever its bytes are.
 
     `keys` open encrypted ones; they must not ask for a passphrase. What is both encrypted and
-    compressed is read whole; of a compressed one the end is not looked at.
+    compressed is read whole; of a compressed one the end is not looked at. A `brief` look, for who
+    looks at thousands, reads 8 KB of each end where these tell enough, and counts no records.
     """
     if item.trouble:
         return Glance("unreadable", item.trouble, item.format)
-    seen = _look(item, keys, _END)
-    told = seen.title or seen.exact or seen.state in ("unreadable", "encrypted")
-    if told or (seen.format and not by_name(seen.format).repairable):
-        return seen
-    return _look(item, keys, _MOST)
+    reach = _BRIEF if brief else _FULL
+    while True:
+        seen = _look(item, keys, reach)
+        more = _further(seen, reach)
+        if more == reach:
+            return seen
+        reach = more
 
 
-def _look(item: Item, keys: Keys | None, most: int) -> Glance:
+def _further(seen: Glance, reach: Reach) -> Reach:
+    """How much is to be read where what was read tells too little; else the same."""
+    closed = seen.exact or seen.state in ("unreadable", "encrypted")
+    if closed or (seen.format and not by_name(seen.format).repairable):
+        return reach
+    head = reach.head if seen.title else min(reach.head * _MORE, MOST)
+    tail = reach.tail if seen.ends else min(reach.tail * _MORE, MOST)
+    return reach._replace(head=head, tail=tail)
+
+
+def _look(item: Item, keys: Keys | None, reach: Reach) -> Glance:
     path = item.path
     known = Glance("", format=item.format, id=item.id)
     try:
-        ends = _ends(path, keys, most)
+        ends = read_ends(path, keys, reach)
     except (NoMatchError, UsageError) as error:  # the latter is about the keys
         return replace(known, state="encrypted", why=_reason(error))
     except AuthError as error:
@@ -153,8 +142,10 @@ def _look(item: Item, keys: Keys | None, most: int) -> Glance:
         return replace(known, state="unreadable", why=_reason(error))
     if ends.size == 0:
         return replace(known, state="empty", why="it holds no byte", records=0, exact=True)
-    found = [record for part in (ends.head, ends.tail) for record in records(_Part(path, part))]
-    values = [record.value for record in found if record.value]
+    first, last = ends.records(path)
+    found = [*first, *last]
+    told = [record for record in found if record.value]
+    values = [record.value for record in told if record.value]
     head, plain = values[:SAMPLE], bare_path(path)
     count = len(values) + ends.between if ends.between >= 0 else -1
     seen = replace(known, records=count, exact=ends.whole)
@@ -166,7 +157,7 @@ def _look(item: Item, keys: Keys | None, most: int) -> Glance:
     state, why = _state(found, torn=torn)
     score, reason = form.score(head, plain)
     seen = replace(seen, state=state, why=why, torn=torn, score=score, reason=reason)
-    seen = _told(seen, form, values, plain)
+    seen = _told(seen, form, told, plain)
     if seen.state == "ok" and seen.ends == "call" and form.repairable:
         return replace(seen, state="repairable", why="a tool call has no result")
     return seen
@@ -184,60 +175,6 @@ def _reason(error: SesstoolError) -> str:
     return error.message.rpartition(": ")[2]
 
 
-def _ends(path: Path, keys: Keys | None, most: int) -> _Ends:
-    """Read both ends of a file. Raises AuthError and InputError."""
-    try:
-        with open_file(path) as handle:
-            magic = handle.read(_MAGIC)
-            handle.seek(0)
-            if not is_sealed(magic, path) and (codec := codec_of(magic)):
-                data, whole = beginning(handle, codec, str(path), most)
-                if whole:
-                    return _Ends(data, b"", len(data), whole=True, cut=not data.endswith(b"\n"))
-                return _Ends(_lines_of(data), b"", -1, -1)
-    except OSError as error:
-        raise unreadable("open", path, error) from error
-    with open_source(path, keys) as source:
-        return _both(source, most)
-
-
-def _both(source: Source, most: int) -> _Ends:
-    """The ends of a source."""
-    size = source.size
-    if size <= most + _END:
-        data = source.read(0, size)
-        return _Ends(data, b"", size, whole=True, cut=not data.endswith(b"\n"))
-    head = _lines_of(source.read(0, most))
-    data = tail = b""
-    for span in (_END, _MOST):
-        start = max(size - span, len(head))
-        data = source.read(start, size)
-        tail = data if start == len(head) else data.partition(b"\n")[2]
-        if tail:
-            break
-    cut = not data.endswith(b"\n")
-    # A last record so long is not looked into; a whole one ends with a brace.
-    torn = cut and not tail and not data.rstrip().endswith(b"}")
-    between = _between(source, len(head), size - len(tail))
-    return _Ends(head, tail, size, between, cut=cut and bool(tail), torn=torn)
-
-
-def _between(source: Source, start: int, end: int) -> int:
-    """About how many lines end in a range of bytes: they are counted in parts of it."""
-    step = max((end - start) // _SAMPLES, _PART)
-    parts = (source.read(at, min(at + _PART, end)) for at in range(start, end, step))
-    read = lines = 0
-    for part in parts:
-        read += len(part)
-        lines += part.count(b"\n")
-    return round(lines * (end - start) / read) if read else 0
-
-
-def _lines_of(data: bytes) -> bytes:
-    """The whole lines at the beginning of some bytes."""
-    return data[: data.rfind(b"\n") + 1]
-
-
 def _state(found: Sequence[Record], *, torn: bool) -> tuple[str, str]:
     """The state of a session that can be read, and why."""
     if torn:
@@ -248,9 +185,11 @@ def _state(found: Sequence[Record], *, torn: bool) -> tuple[str, str]:
     return "ok", "no damage is seen at its beginning and end"
 
 
-def _told(seen: Glance, form: Format, values: Sequence[dict[str, Any]], plain: Path) -> Glance:
+def _told(seen: Glance, form: Format, found: Sequence[Record], plain: Path) -> Glance:
     """What the records at both ends tell."""
+    values = [record.value for record in found if record.value]
     meanings = [form.meaning(value) for value in values]
+    end = _ending(form, meanings)
     times = [time for told in meanings if (time := moment(told.time))]
     owner = form.owner(values, plain)
     own_id = form.session_id(plain) or ("" if owner else _first(m.session for m in meanings))
@@ -265,7 +204,10 @@ def _told(seen: Glance, form: Format, values: Sequence[dict[str, Any]], plain: P
         cwd=_first(m.cwd for m in meanings),
         origin=next((origin for value in values if (origin := form.origin(value))), None),
         owner=owner,
-        ends=_ending(form, meanings),
+        ends=end.word,
+        open=end.open,
+        good=moment(meanings[end.good].time) if end.good >= 0 else None,
+        good_end=found[end.good].end if end.good >= 0 else -1,
     )
 
 
@@ -295,23 +237,40 @@ def _line(words: str) -> str:
     return elide(safe(" ".join(words[:_READ].split())), _TITLE)
 
 
-def _ending(form: Format, meanings: Sequence[Meaning]) -> str:
+class _Ending(NamedTuple):
+    """What a session ends with; `good` is the index of the last record behind which all was done.
+
+    That is -1 where there is none.
+    """
+
+    word: str
+    open: tuple[str, ...] = ()
+    good: int = -1
+
+
+def _ending(form: Format, meanings: Sequence[Meaning]) -> _Ending:
     """What the session itself ends with; see ENDS."""
-    last, unanswered = "", dict[str, str]()
-    own = [meaning for meaning in meanings if not meaning.scope]  # without those of subagents
-    for meaning in own or meanings:
+    last, unanswered, good = "", dict[str, str](), -1
+    own = any(not meaning.scope for meaning in meanings)  # without those of subagents
+    for at, meaning in enumerate(meanings):
+        if own and meaning.scope:
+            continue
         calls = [event for event in meaning.events if type(event) is ToolCall and not event.server]
         results = [event for event in meaning.events if type(event) is ToolResult]
         word = "call" if calls else "result" if results else _spoken(meaning)
-        if word in ("prompt", "answer"):
+        if word in ("prompt", "answer", "stopped"):
             unanswered.clear()  # whoever goes on has left them
         unanswered |= {call.id: call.name for call in calls}
         for result in results:
             unanswered.pop(result.id, None)
         last = word or last
+        if last in ("answer", "compaction", "stopped") and not unanswered:
+            good = at
+    tools = tuple(dict.fromkeys(unanswered.values()))
     if unanswered:
-        return "question" if form.waits.issuperset(unanswered.values()) else "call"
-    return "result" if last == "call" else last
+        word = "question" if form.waits.issuperset(tools) else "call"
+        return _Ending(word, tools, good)
+    return _Ending("result" if last == "call" else last, (), good)
 
 
 def _spoken(meaning: Meaning) -> str:
@@ -319,9 +278,14 @@ def _spoken(meaning: Meaning) -> str:
     for event in meaning.events:
         if isinstance(event, Checkpoint) and event.summary:
             return "compaction"
+        if isinstance(event, StateChange | Meta) and event.name in STOPPED:
+            return "stopped"
         if isinstance(event, Message) and not event.hidden:
+            words = flat(event.content, named).strip()
+            if event.role == "user" and words.startswith(STOPPED_WORDS):
+                return "stopped"
             if event.prompt:
                 return "prompt"
-            if event.role == "assistant" and flat(event.content, named).strip():
+            if event.role == "assistant" and words:
                 return "answer"
     return ""

@@ -80,6 +80,7 @@ class _Reader:
     def __init__(self, source: Source, start: int, number: int) -> None:
         self._lines = lines(source)
         self._ahead: deque[Fields] = deque()
+        self._decoded: dict[int, Any] = {}  # what of it was decoded, by its offset
         self._first_keys: set[str] = set()
         self._keys: set[str] = set()
         self._in_array: bool | None = None
@@ -88,23 +89,25 @@ class _Reader:
         if start:
             self._lines = lines(source, start, number)
             self._ahead.clear()
+            self._decoded.clear()
 
     def _look_ahead(self) -> None:
         """Learn from the sound lines of the head, for the very first may be damaged."""
         self._ahead.extend(islice(self._lines, HEAD_LINES))
-        for _, _, text, _ in self._ahead:
+        for _, start, text, _ in self._ahead:
             try:
                 value = decode(text)
             except ValueError:
                 continue
             if type(value) is dict and value:
                 self._learn(value)
+                self._decoded[start] = value
 
     def run(self) -> Iterator[Record]:
         while (line := self._next()) is not None:
             number, start, text, ended = line
             try:
-                value = decode(text)
+                value = self._decoded.pop(start, None) or decode(text)
             except ValueError:
                 yield from self._damaged(Line(*line))
                 continue
