@@ -35,8 +35,8 @@ FORMATS: tuple[Format, ...] = (
     Pi(),
     *NAMED,
 )
-# Per cent of the sampled records that must be of a format.
-_ENOUGH = 50
+ENOUGH = 50
+"""Per cent of the sampled records that must be of a format."""
 SAMPLE = 64
 # How agents name what they keep beside a session; it is one JSON object.
 _SIDE_FILE = ".meta.json"
@@ -70,7 +70,7 @@ class Homes:
 
 def is_likely(known: Format, values: Sequence[dict[str, Any]], path: Path) -> bool:
     """Whether the first readable records of a file are enough to take it for such a session."""
-    return known.score(values, path).value >= _ENOUGH
+    return known.score(values, path).value >= ENOUGH
 
 
 def detect(values: Sequence[dict[str, Any]], path: Path | None, name: str) -> tuple[Format, str]:
@@ -83,7 +83,7 @@ def detect(values: Sequence[dict[str, Any]], path: Path | None, name: str) -> tu
         score = known.score(values, path)
         if score.value > value:
             best, reason, value = known, score.reason, score.value
-    if best is not None and value >= _ENOUGH:
+    if best is not None and value >= ENOUGH:
         return best, reason
     if not values and path is not None:
         for known in FORMATS:

@@ -105,7 +105,10 @@ def _both(source: Source, reach: Reach) -> Ends:
     size, end = source.size, reach.tail
     if size <= reach.head + end:
         return _all_of(source.read(0, size))
-    head = _lines_of(source.read(0, reach.head))
+    head, most = b"", reach.head
+    while not head and most <= max(MOST, reach.head):
+        head = _lines_of(source.read(0, most))
+        most *= 2
     data = tail = b""
     while not tail and end <= MOST:
         start = max(size - end, len(head))

@@ -21,6 +21,7 @@ from sesstool.errors import (
 from sesstool.formats.base import Format
 from sesstool.formats.events import (
     Checkpoint,
+    Event,
     Meaning,
     Message,
     Meta,
@@ -28,8 +29,8 @@ from sesstool.formats.events import (
     ToolCall,
     ToolResult,
 )
-from sesstool.formats.registry import SAMPLE, by_name, detect, is_likely
-from sesstool.formats.terms import Origin
+from sesstool.formats.registry import ENOUGH, SAMPLE, by_name, detect
+from sesstool.formats.terms import Origin, Score
 from sesstool.formats.wording import INJECTED, STOPPED, STOPPED_WORDS
 from sesstool.library.discover import Item
 from sesstool.library.ends import MOST, Reach, read_ends
@@ -55,9 +56,11 @@ ENDS = ("answer", "prompt", "call", "question", "result", "compaction", "stopped
 """What a session may end with; "call" where one has no result, "question" where it waits for a
 person's, "stopped" where a person broke off what was done."""
 
-# How much of each end is read at first, and how much more each time that it tells too little.
+# How much of each end is read at first, and how much at most where that tells too little.
 _BRIEF, _FULL = Reach(1 << 13, 1 << 13, counted=False), Reach(1 << 16, 1 << 16)
-_MORE = 4
+_BRIEF_MOST = 1 << 15
+# Behind these nothing is left to be done.
+_DONE = ("answer", "compaction", "stopped")
 # The longest title in cells, and what is looked at for it in characters.
 _TITLE, _READ = 200, 2000
 _MILD = MILD | {Kind.TOO_DEEP}
@@ -124,8 +127,9 @@ def _further(seen: Glance, reach: Reach) -> Reach:
     closed = seen.exact or seen.state in ("unreadable", "encrypted")
     if closed or (seen.format and not by_name(seen.format).repairable):
         return reach
-    head = reach.head if seen.title else min(reach.head * _MORE, MOST)
-    tail = reach.tail if seen.ends else min(reach.tail * _MORE, MOST)
+    most = MOST if reach.counted or not seen.format else _BRIEF_MOST
+    head = reach.head if seen.title else max(reach.head, min(reach.head * 2, most))
+    tail = reach.tail if seen.ends else max(reach.tail, min(reach.tail * 2, most))
     return reach._replace(head=head, tail=tail)
 
 
@@ -145,29 +149,40 @@ def _look(item: Item, keys: Keys | None, reach: Reach) -> Glance:
     first, last = ends.records(path)
     found = [*first, *last]
     told = [record for record in found if record.value]
-    values = [record.value for record in told if record.value]
-    head, plain = values[:SAMPLE], bare_path(path)
-    count = len(values) + ends.between if ends.between >= 0 else -1
-    seen = replace(known, records=count, exact=ends.whole)
+    head, plain = [record.value for record in told[:SAMPLE] if record.value], bare_path(path)
+    count = len(told) + ends.between if ends.between >= 0 else -1
     try:
-        form = _format(item, head, plain).fitting(head)
+        form, score = _format(item, head, plain)
     except NotASessionError as error:
-        return replace(seen, state="unknown", why=error.message)
+        why = error.message
+        return replace(known, state="unknown", why=why, records=count, exact=ends.whole)
+    form = form.fitting(head)
     torn = ends.torn or (ends.cut and found[-1].value is None)
     state, why = _state(found, torn=torn)
-    score, reason = form.score(head, plain)
-    seen = replace(seen, state=state, why=why, torn=torn, score=score, reason=reason)
-    seen = _told(seen, form, told, plain)
-    if seen.state == "ok" and seen.ends == "call" and form.repairable:
-        return replace(seen, state="repairable", why="a tool call has no result")
-    return seen
+    seen = _told(form, told, plain)
+    if state == "ok" and seen["ends"] == "call" and form.repairable:
+        state, why = "repairable", "a tool call has no result"
+    return Glance(
+        state,
+        why,
+        torn=torn,
+        score=score.value,
+        reason=score.reason,
+        records=count,
+        exact=ends.whole,
+        **seen,
+    )
 
 
-def _format(item: Item, values: Sequence[dict[str, Any]], plain: Path) -> Format:
+def _format(item: Item, values: Sequence[dict[str, Any]], plain: Path) -> tuple[Format, Score]:
     """The format by the home that a file lies in, else by its records. Raises NotASessionError."""
-    if item.format and is_likely(form := by_name(item.format), values, plain):
-        return form
-    return detect(values, plain, "it")[0]
+    if item.format:
+        form = by_name(item.format)
+        score = form.score(values, plain)
+        if score.value >= ENOUGH:
+            return form, score
+    form = detect(values, plain, "it")[0]
+    return form, form.score(values, plain)
 
 
 def _reason(error: SesstoolError) -> str:
@@ -185,30 +200,29 @@ def _state(found: Sequence[Record], *, torn: bool) -> tuple[str, str]:
     return "ok", "no damage is seen at its beginning and end"
 
 
-def _told(seen: Glance, form: Format, found: Sequence[Record], plain: Path) -> Glance:
-    """What the records at both ends tell."""
+def _told(form: Format, found: Sequence[Record], plain: Path) -> dict[str, Any]:
+    """What the records at both ends tell, by the names that a Glance has for it."""
     values = [record.value for record in found if record.value]
     meanings = [form.meaning(value) for value in values]
     end = _ending(form, meanings)
     times = [time for told in meanings if (time := moment(told.time))]
     owner = form.owner(values, plain)
     own_id = form.session_id(plain) or ("" if owner else _first(m.session for m in meanings))
-    return replace(
-        seen,
-        format=form.name,
-        id=own_id,
-        title=_title(form, values, meanings),
-        started=times[0] if times else None,
-        last=max(times, default=None),
-        model=_first(m.model for m in reversed(meanings)),
-        cwd=_first(m.cwd for m in meanings),
-        origin=next((origin for value in values if (origin := form.origin(value))), None),
-        owner=owner,
-        ends=end.word,
-        open=end.open,
-        good=moment(meanings[end.good].time) if end.good >= 0 else None,
-        good_end=found[end.good].end if end.good >= 0 else -1,
-    )
+    return {
+        "format": form.name,
+        "id": own_id,
+        "title": _title(form, values, meanings),
+        "started": times[0] if times else None,
+        "last": max(times, default=None),
+        "model": _first(m.model for m in reversed(meanings)),
+        "cwd": _first(m.cwd for m in meanings),
+        "origin": next((origin for value in values if (origin := form.origin(value))), None),
+        "owner": owner,
+        "ends": end.word,
+        "open": end.open,
+        "good": moment(meanings[end.good].time) if end.good >= 0 else None,
+        "good_end": found[end.good].end if end.good >= 0 else -1,
+    }
 
 
 def _first(words: Iterable[str]) -> str:
@@ -255,16 +269,22 @@ def _ending(form: Format, meanings: Sequence[Meaning]) -> _Ending:
     for at, meaning in enumerate(meanings):
         if own and meaning.scope:
             continue
-        calls = [event for event in meaning.events if type(event) is ToolCall and not event.server]
-        results = [event for event in meaning.events if type(event) is ToolResult]
-        word = "call" if calls else "result" if results else _spoken(meaning)
-        if word in ("prompt", "answer", "stopped"):
+        word, calls, results = "", dict[str, str](), list[str]()
+        for event in meaning.events:
+            if isinstance(event, ToolCall) and not event.server:
+                calls[event.id] = event.name
+            elif isinstance(event, ToolResult):
+                results.append(event.id)
+            else:
+                word = word or _spoken(event)
+        word = "call" if calls else "result" if results else word
+        if unanswered and word in ("prompt", "answer", "stopped"):
             unanswered.clear()  # whoever goes on has left them
-        unanswered |= {call.id: call.name for call in calls}
-        for result in results:
-            unanswered.pop(result.id, None)
+        unanswered |= calls
+        for name in results:
+            unanswered.pop(name, None)
         last = word or last
-        if last in ("answer", "compaction", "stopped") and not unanswered:
+        if not unanswered and last in _DONE:
             good = at
     tools = tuple(dict.fromkeys(unanswered.values()))
     if unanswered:
@@ -273,19 +293,18 @@ def _ending(form: Format, meanings: Sequence[Meaning]) -> _Ending:
     return _Ending("result" if last == "call" else last, (), good)
 
 
-def _spoken(meaning: Meaning) -> str:
-    """What the words of a record are, "" where there are none."""
-    for event in meaning.events:
-        if isinstance(event, Checkpoint) and event.summary:
-            return "compaction"
-        if isinstance(event, StateChange | Meta) and event.name in STOPPED:
+def _spoken(event: Event) -> str:
+    """What the words of an event are, "" where there are none."""
+    if isinstance(event, Message):
+        if event.hidden or event.role not in ("user", "assistant"):
+            return ""
+        words = flat(event.content, named)[:_READ].strip()
+        if event.role == "assistant":
+            return "answer" if words else ""
+        if words.startswith(STOPPED_WORDS):
             return "stopped"
-        if isinstance(event, Message) and not event.hidden:
-            words = flat(event.content, named).strip()
-            if event.role == "user" and words.startswith(STOPPED_WORDS):
-                return "stopped"
-            if event.prompt:
-                return "prompt"
-            if event.role == "assistant" and words:
-                return "answer"
-    return ""
+        return "prompt" if event.prompt else ""
+    if isinstance(event, Checkpoint):
+        return "compaction" if event.summary else ""
+    stops = isinstance(event, StateChange | Meta) and event.name in STOPPED
+    return "stopped" if stops else ""
