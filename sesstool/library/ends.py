@@ -1,10 +1,11 @@
-"""The beginning and the end of a session file: their records, and how far it is between them."""
+"""The beginning and the end of a session file: their records, of which more can be asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sesstool.records.opening import is_sealed, open_source
 from sesstool.records.packed import beginning, codec_of
@@ -15,51 +16,10 @@ if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
 MOST = 1 << 20
-"""So much of an end is read at the most, in bytes."""
+"""So much of an end is read at the most, in bytes, or one record."""
 _MAGIC = 1 << 12
 # Lines are counted in so many parts of a file, each of so many bytes.
 _SAMPLES, _PART = 64, 1 << 14
-
-
-class Reach(NamedTuple):
-    """How much is read of the beginning and of the end, in bytes; more where no line ends there.
-
-    `counted` says that the lines between the two are estimated, for which parts of it are read.
-    """
-
-    head: int
-    tail: int
-    counted: bool = True
-
-
-class Ends(NamedTuple):
-    """The whole lines at the beginning, and the rest or the lines at the end.
-
-    `size` counts the bytes of all, `between` about how many lines stand between the two, each -1
-    where that is not known or was not asked for. `whole` says that the head is all there is, `cut`
-    that no newline ends the last line here, `torn` that a last record which is too long to be
-    looked into is cut off.
-    """
-
-    head: bytes
-    tail: bytes
-    size: int
-    between: int = 0
-    whole: bool = False
-    cut: bool = False
-    torn: bool = False
-
-    def records(self, path: Path) -> tuple[list[Record], list[Record]]:
-        """The records and fragments of the head and of the tail, with their bytes in the file.
-
-        Lines of the tail are not counted from the beginning of the file.
-        """
-        first, last = (list(records(_Part(path, data))) for data in (self.head, self.tail))
-        behind = self.size - len(self.tail)
-        for record in last:
-            record.start += behind
-            record.end += behind
-        return first, last
 
 
 class _Part:
@@ -79,62 +39,156 @@ class _Part:
             yield self._data
 
 
-def read_ends(path: Path, keys: Keys | None, reach: Reach) -> Ends:
-    """Read both ends of a file. Raises AuthError and InputError.
+class Ends:
+    """Both ends of a source, at least so many bytes of each: `first` and `last` are their records.
+
+    `size` counts the bytes of all, -1 where that is not known. `whole` says that nothing is between
+    the two, `cut` that no newline ends the last line, `torn` that a last record which is too long
+    to be looked into is cut off. Lines are not numbered.
+    """
+
+    def __init__(self, source: Source, path: Path, span: int) -> None:
+        """Read `span` bytes of each end."""
+        self._source = source
+        self._path = path
+        self.size = source.size
+        self._span = span
+        self._head, self._tail = 0, self.size
+        self.first: list[Record] = []
+        self.last: list[Record] = []
+        self.cut = self.torn = False
+        if self.size <= 2 * span:
+            self._take_all(source.read(0, self.size))
+            return
+        self.further()
+        self._end(span)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the two ends meet."""
+        return self._head >= self._tail
+
+    @property
+    def records(self) -> list[Record]:
+        """The records and fragments of both ends."""
+        return [*self.first, *self.last]
+
+    def further(self, most: int = MOST) -> list[Record]:
+        """Read on from the beginning; gives the records that came.
+
+        There are none where `most` bytes behind the first record were read.
+        """
+        span, start = max(self._span, self._head), self._head
+        data = b""
+        if self.first and start - self.first[0].end >= most:
+            return []
+        while not data and start < self._tail and span <= MOST:
+            end = min(start + span, self._tail)
+            data = self._source.read(start, end)
+            if end < self._tail:
+                data = _lines_of(data)
+            span *= 2
+        self._head = start + len(data)
+        found = self._records(data, start)
+        self.first += found
+        return found
+
+    def back(self, most: int = MOST) -> list[Record]:
+        """Read on from the end backwards; the same."""
+        span, end = self.size - self._tail, self._tail
+        data = b""
+        while not data and self._head < end and self.size - end < most and span <= MOST:
+            start = max(end - span, self._head)
+            data = self._source.read(start, end)
+            if start > self._head:
+                data = data.partition(b"\n")[2]
+            span *= 2
+        self._tail = end - len(data)
+        found = self._records(data, self._tail)
+        self.last[:0] = found
+        return found
+
+    def between(self) -> int:
+        """About how many lines end between the two: they are counted in parts of it."""
+        start, end = self._head, self._tail
+        step = max((end - start) // _SAMPLES, _PART)
+        parts = (self._source.read(at, min(at + _PART, end)) for at in range(start, end, step))
+        read = lines = 0
+        for part in parts:
+            read += len(part)
+            lines += part.count(b"\n")
+        return round(lines * (end - start) / read) if read else 0
+
+    def _end(self, span: int) -> None:
+        """Read the last lines."""
+        data = tail = b""
+        while not tail and span <= MOST:
+            start = max(self.size - span, self._head)
+            data = self._source.read(start, self.size)
+            tail = data if start == self._head else data.partition(b"\n")[2]
+            span *= 2
+        self._tail = self.size - len(tail)
+        self.last = self._records(tail, self._tail)
+        ended = data.endswith(b"\n")
+        self.cut = bool(tail) and not ended
+        # A last record so long is not looked into; a whole one ends with a brace.
+        self.torn = not tail and not ended and not data.rstrip().endswith(b"}")
+
+    def _take_all(self, data: bytes) -> None:
+        self.first = self._records(data, 0)
+        self._head = self.size
+        self.cut = not data.endswith(b"\n")
+
+    def _records(self, data: bytes, start: int) -> list[Record]:
+        found = list(records(_Part(self._path, data))) if data else []
+        for record in found:
+            record.start += start
+            record.end += start
+        return found
+
+
+class _Packed(Ends):
+    """The beginning of a compressed file."""
+
+    def __init__(self, path: Path, data: bytes, *, whole: bool) -> None:
+        super().__init__(_Part(path, data if whole else _lines_of(data)), path, len(data))
+        self._rest = not whole
+        if not whole:
+            self.size, self.cut = -1, False
+
+    @property
+    def whole(self) -> bool:
+        return not self._rest
+
+    def between(self) -> int:
+        return -1
+
+
+@contextmanager
+def open_ends(path: Path, keys: Keys | None, span: int) -> Iterator[Ends]:
+    """Open a session and read `span` bytes of both ends. Raises AuthError and InputError.
 
     What is both encrypted and compressed is read whole; of a compressed one the end is not read.
     """
     try:
         handle = open_file(path)
-        with handle:
-            magic = pread(handle.fileno(), 0, _MAGIC)
-            codec = codec_of(magic)
-            if not is_sealed(magic, path) and not codec:
-                return _both(FileSource(str(path), path, handle, ""), reach)
-            if not is_sealed(magic, path):
-                data, whole = beginning(handle, codec, str(path), reach.head)
-                return _all_of(data) if whole else Ends(_lines_of(data), b"", -1, -1)
+        magic = pread(handle.fileno(), 0, _MAGIC)
     except OSError as error:
         raise unreadable("open", path, error) from error
-    with open_source(path, keys) as source:
-        return _both(source, reach)
+    with handle:
+        codec = codec_of(magic)
+        if is_sealed(magic, path):
+            with open_source(path, keys) as source:
+                yield Ends(source, path, span)
+        elif codec:
+            yield _packed(path, beginning(handle, codec, str(path), MOST))
+        else:
+            yield Ends(FileSource(str(path), path, handle, ""), path, span)
 
 
-def _both(source: Source, reach: Reach) -> Ends:
-    """The ends of a source."""
-    size, end = source.size, reach.tail
-    if size <= reach.head + end:
-        return _all_of(source.read(0, size))
-    head, most = b"", reach.head
-    while not head and most <= max(MOST, reach.head):
-        head = _lines_of(source.read(0, most))
-        most *= 2
-    data = tail = b""
-    while not tail and end <= MOST:
-        start = max(size - end, len(head))
-        data = source.read(start, size)
-        tail = data if start == len(head) else data.partition(b"\n")[2]
-        end *= 2
-    cut = not data.endswith(b"\n")
-    # A last record so long is not looked into; a whole one ends with a brace.
-    torn = cut and not tail and not data.rstrip().endswith(b"}")
-    between = _between(source, len(head), size - len(tail)) if reach.counted else -1
-    return Ends(head, tail, size, between, cut=cut and bool(tail), torn=torn)
-
-
-def _all_of(data: bytes) -> Ends:
-    return Ends(data, b"", len(data), whole=True, cut=not data.endswith(b"\n"))
-
-
-def _between(source: Source, start: int, end: int) -> int:
-    """About how many lines end in a range of bytes: they are counted in parts of it."""
-    step = max((end - start) // _SAMPLES, _PART)
-    parts = (source.read(at, min(at + _PART, end)) for at in range(start, end, step))
-    read = lines = 0
-    for part in parts:
-        read += len(part)
-        lines += part.count(b"\n")
-    return round(lines * (end - start) / read) if read else 0
+def _packed(path: Path, found: tuple[bytes, bool]) -> Ends:
+    data, whole = found
+    return _Packed(path, data, whole=whole)
 
 
 def _lines_of(data: bytes) -> bytes:

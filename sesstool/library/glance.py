@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -33,7 +33,7 @@ from sesstool.formats.registry import ENOUGH, SAMPLE, by_name, detect
 from sesstool.formats.terms import Origin, Score
 from sesstool.formats.wording import INJECTED, STOPPED, STOPPED_WORDS
 from sesstool.library.discover import Item
-from sesstool.library.ends import MOST, Reach, read_ends
+from sesstool.library.ends import MOST, Ends, open_ends
 from sesstool.model.moments import moment
 from sesstool.model.passages import named
 from sesstool.model.units import flat
@@ -56,9 +56,8 @@ ENDS = ("answer", "prompt", "call", "question", "result", "compaction", "stopped
 """What a session may end with; "call" where one has no result, "question" where it waits for a
 person's, "stopped" where a person broke off what was done."""
 
-# How much of each end is read at first, and how much at most where that tells too little.
-_BRIEF, _FULL = Reach(1 << 13, 1 << 13, counted=False), Reach(1 << 16, 1 << 16)
-_BRIEF_MOST = 1 << 15
+# How much of each end is read at first, and how far for a prompt or for what was done last.
+_BRIEF, _FULL = (1 << 12, 1 << 15), (1 << 16, MOST)
 # Behind these nothing is left to be done.
 _DONE = ("answer", "compaction", "stopped")
 # The longest title in cells, and what is looked at for it in characters.
@@ -113,53 +112,34 @@ def look(item: Item, keys: Keys | None = None, *, brief: bool = False) -> Glance
     """
     if item.trouble:
         return Glance("unreadable", item.trouble, item.format)
-    reach = _BRIEF if brief else _FULL
-    while True:
-        seen = _look(item, keys, reach)
-        more = _further(seen, reach)
-        if more == reach:
-            return seen
-        reach = more
-
-
-def _further(seen: Glance, reach: Reach) -> Reach:
-    """How much is to be read where what was read tells too little; else the same."""
-    closed = seen.exact or seen.state in ("unreadable", "encrypted")
-    if closed or (seen.format and not by_name(seen.format).repairable):
-        return reach
-    most = MOST if reach.counted or not seen.format else _BRIEF_MOST
-    head = reach.head if seen.title else max(reach.head, min(reach.head * 2, most))
-    tail = reach.tail if seen.ends else max(reach.tail, min(reach.tail * 2, most))
-    return reach._replace(head=head, tail=tail)
-
-
-def _look(item: Item, keys: Keys | None, reach: Reach) -> Glance:
-    path = item.path
+    span, most = _BRIEF if brief else _FULL
     known = Glance("", format=item.format, id=item.id)
     try:
-        ends = read_ends(path, keys, reach)
+        with open_ends(item.path, keys, span) as ends:
+            if ends.size == 0:
+                why = "it holds no byte"
+                return replace(known, state="empty", why=why, records=0, exact=True)
+            return _look(item, known, ends, most, counted=not brief)
     except (NoMatchError, UsageError) as error:  # the latter is about the keys
         return replace(known, state="encrypted", why=_reason(error))
     except AuthError as error:
         return replace(known, state="damaged", why=_reason(error))
     except InputError as error:
         return replace(known, state="unreadable", why=_reason(error))
-    if ends.size == 0:
-        return replace(known, state="empty", why="it holds no byte", records=0, exact=True)
-    first, last = ends.records(path)
-    found = [*first, *last]
-    told = [record for record in found if record.value]
-    head, plain = [record.value for record in told[:SAMPLE] if record.value], bare_path(path)
-    count = len(told) + ends.between if ends.between >= 0 else -1
+
+
+def _look(item: Item, known: Glance, ends: Ends, most: int, *, counted: bool) -> Glance:
+    plain = bare_path(item.path)
     try:
-        form, score = _format(item, head, plain)
+        form, score = _format(item, ends, plain)
     except NotASessionError as error:
+        count = _count(ends) if counted else -1
         why = error.message
         return replace(known, state="unknown", why=why, records=count, exact=ends.whole)
-    form = form.fitting(head)
+    seen = _told(form, ends, plain, most if form.repairable else 0)
+    found = ends.records
     torn = ends.torn or (ends.cut and found[-1].value is None)
     state, why = _state(found, torn=torn)
-    seen = _told(form, told, plain)
     if state == "ok" and seen["ends"] == "call" and form.repairable:
         state, why = "repairable", "a tool call has no result"
     return Glance(
@@ -168,21 +148,34 @@ def _look(item: Item, keys: Keys | None, reach: Reach) -> Glance:
         torn=torn,
         score=score.value,
         reason=score.reason,
-        records=count,
+        records=_count(ends) if counted or ends.whole else -1,
         exact=ends.whole,
         **seen,
     )
 
 
-def _format(item: Item, values: Sequence[dict[str, Any]], plain: Path) -> tuple[Format, Score]:
+def _count(ends: Ends) -> int:
+    """About how many records there are, -1 where that cannot be told."""
+    between = 0 if ends.whole else ends.between()
+    return -1 if between < 0 else sum(bool(record.value) for record in ends.records) + between
+
+
+def _format(item: Item, ends: Ends, plain: Path) -> tuple[Format, Score]:
     """The format by the home that a file lies in, else by its records. Raises NotASessionError."""
-    if item.format:
-        form = by_name(item.format)
-        score = form.score(values, plain)
-        if score.value >= ENOUGH:
-            return form, score
-    form = detect(values, plain, "it")[0]
-    return form, form.score(values, plain)
+    while True:
+        values = [record.value for record in ends.records if record.value][:SAMPLE]
+        if item.format:
+            form = by_name(item.format)
+            score = form.score(values, plain)
+            if score.value >= ENOUGH:
+                return form.fitting(values), score
+        try:
+            form = detect(values, plain, "it")[0]
+        except NotASessionError:
+            if not ends.further():
+                raise
+        else:
+            return form.fitting(values), form.score(values, plain)
 
 
 def _reason(error: SesstoolError) -> str:
@@ -200,18 +193,35 @@ def _state(found: Sequence[Record], *, torn: bool) -> tuple[str, str]:
     return "ok", "no damage is seen at its beginning and end"
 
 
-def _told(form: Format, found: Sequence[Record], plain: Path) -> dict[str, Any]:
-    """What the records at both ends tell, by the names that a Glance has for it."""
-    values = [record.value for record in found if record.value]
-    meanings = [form.meaning(value) for value in values]
-    end = _ending(form, meanings)
-    times = [time for told in meanings if (time := moment(told.time))]
+def _told(form: Format, ends: Ends, plain: Path, most: int) -> dict[str, Any]:
+    """What the records at both ends tell, by the names that a Glance has for it.
+
+    For the title and for what was done last, up to `most` bytes of an end are read.
+    """
+    first, last = _meanings(form, ends.first), _meanings(form, ends.last)
+    title = _called(form, [*first, *last]) or _asked(first)
+    if not title and most == _BRIEF[1]:
+        title = _called(form, [*first, *last], 0)
+    while not title and (more := _meanings(form, ends.further(most))):
+        title = _called(form, more) or _asked(more)
+        first += more
+    end = _ending(form, last or first)
+    while not end.word and (more := _meanings(form, ends.back(most))):
+        last[:0] = more
+        end = _ending(form, last)
+    told = [*first, *last]
+    if ends.whole:
+        end = _ending(form, told)
+    good = (told if ends.whole or not last else last)[end.good] if end.good >= 0 else None
+    meanings = [one.meaning for one in told]
+    values = [one.value for one in told]
+    times = [time for meaning in meanings if (time := moment(meaning.time))]
     owner = form.owner(values, plain)
     own_id = form.session_id(plain) or ("" if owner else _first(m.session for m in meanings))
     return {
         "format": form.name,
         "id": own_id,
-        "title": _title(form, values, meanings),
+        "title": title or _named(form, told),
         "started": times[0] if times else None,
         "last": max(times, default=None),
         "model": _first(m.model for m in reversed(meanings)),
@@ -220,30 +230,54 @@ def _told(form: Format, found: Sequence[Record], plain: Path) -> dict[str, Any]:
         "owner": owner,
         "ends": end.word,
         "open": end.open,
-        "good": moment(meanings[end.good].time) if end.good >= 0 else None,
-        "good_end": found[end.good].end if end.good >= 0 else -1,
+        "good": moment(good.meaning.time) if good else None,
+        "good_end": good.end if good else -1,
     }
+
+
+class _Told(NamedTuple):
+    """A record that can be read, and what it means."""
+
+    value: dict[str, Any]
+    meaning: Meaning
+    end: int
+
+
+def _meanings(form: Format, found: Iterable[Record]) -> list[_Told]:
+    return [
+        _Told(record.value, form.meaning(record.value), record.end)
+        for record in found
+        if record.value
+    ]
 
 
 def _first(words: Iterable[str]) -> str:
     return next(filter(None, words), "")
 
 
-def _title(form: Format, values: Iterable[dict[str, Any]], meanings: Iterable[Meaning]) -> str:
-    """A session in one line: what it is called, or else what it was first asked."""
-    ranked = [titled for value in values if (titled := form.titled(value))[1]]
-    best = max((rank for rank, _ in ranked), default=0)
-    called = next((words for rank, words in reversed(ranked) if rank == best), "")
-    if best > 0 and (line := _line(called)):
-        return line
-    asked = ""
-    for event in chain.from_iterable(meaning.events for meaning in meanings):
+def _called(form: Format, told: Iterable[_Told], least: int = 1) -> str:
+    """What the agent calls a session, in one line: the last of its titles of the highest rank."""
+    ranked = [titled for one in told if (titled := form.titled(one.value))[0] >= least]
+    best = max((rank for rank, words in ranked if words), default=least)
+    return _line(next((words for rank, words in reversed(ranked) if words and rank == best), ""))
+
+
+def _prompts(told: Iterable[_Told]) -> Iterator[str]:
+    for event in chain.from_iterable(one.meaning.events for one in told):
         if isinstance(event, Message) and event.prompt and not event.hidden:
-            words = flat(event.content, named)[:_READ]
-            if not INJECTED.match(words) and (line := _line(words)):
-                return line
-            asked = asked or words
-    return _line(called) or _line(_TAG.sub(" ", asked))
+            yield flat(event.content, named)[:_READ]
+
+
+def _asked(told: Iterable[_Told]) -> str:
+    """What a session was first asked by a person, in one line."""
+    own = (words for words in _prompts(told) if not INJECTED.match(words))
+    return next(filter(None, map(_line, own)), "")
+
+
+def _named(form: Format, told: Sequence[_Told]) -> str:
+    """The next best title, where nobody named the session and the first prompt is not known."""
+    asked = next(filter(None, _prompts(told)), "")
+    return _called(form, told, 0) or _asked(told) or _line(_TAG.sub(" ", asked))
 
 
 def _line(words: str) -> str:
@@ -262,11 +296,11 @@ class _Ending(NamedTuple):
     good: int = -1
 
 
-def _ending(form: Format, meanings: Sequence[Meaning]) -> _Ending:
+def _ending(form: Format, told: Sequence[_Told]) -> _Ending:
     """What the session itself ends with; see ENDS."""
     last, unanswered, good = "", dict[str, str](), -1
-    own = any(not meaning.scope for meaning in meanings)  # without those of subagents
-    for at, meaning in enumerate(meanings):
+    own = any(not one.meaning.scope for one in told)  # without those of subagents
+    for at, (_, meaning, _) in enumerate(told):
         if own and meaning.scope:
             continue
         word, calls, results = "", dict[str, str](), list[str]()
