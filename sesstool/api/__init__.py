@@ -7,6 +7,7 @@ Reading functions never write. `apply` and `undo` are the only doors to the disk
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,13 +23,13 @@ from sesstool.findings import FileReport
 from sesstool.formats.base import Format
 from sesstool.formats.registry import FORMATS, by_name
 from sesstool.formats.schemas import RecordValidator
-from sesstool.records import transact
+from sesstool.records import databases, transact
 from sesstool.records import undo as journal
 from sesstool.records.edits import EditSet
 from sesstool.records.folder import each_below
 from sesstool.records.live import find_writer
 from sesstool.records.lock import holder
-from sesstool.records.opening import is_sealed, open_source, packed
+from sesstool.records.opening import holder_of, is_sealed, open_source, packed, refuse_rows
 from sesstool.records.plan import FilePlan, Plan
 from sesstool.records.source import (
     SEALED,
@@ -38,6 +39,7 @@ from sesstool.records.source import (
     fingerprint,
     plain_path,
 )
+from sesstool.records.traceless import is_database
 from sesstool.records.transact import Applied
 from sesstool.records.undo import Entry
 from sesstool.records.write import create
@@ -108,8 +110,9 @@ def find(names: Iterable[str], endings: tuple[str, ...] = SUFFIXES) -> Iterator[
     """The sessions that the user means: files, folders, session ids, or "-".
 
     A folder stands for every session below it, or every file with one of the `endings`, and each
-    folder there that cannot be listed; an id or a unique beginning of one for the session in an
-    agent's home. Raises InputError where there is none.
+    folder there that cannot be listed; a database for every session in it, told by its path with
+    the id behind it; an id or a unique beginning of one for the session in an agent's home. Raises
+    InputError where there is none.
     """
     for name in names:
         path = Path(name)
@@ -124,14 +127,25 @@ def find(names: Iterable[str], endings: tuple[str, ...] = SUFFIXES) -> Iterator[
             if not inside:
                 raise InputError(f"{name} holds no session file", hint="sessions end in .jsonl")
             yield from inside
+        elif is_database(path):
+            yield from _in_database(path)
         elif os.path.lexists(name) or os.sep in name or name.endswith(SUFFIXES):
             yield path
         else:
             yield _by_id(name)
 
 
+def _in_database(path: Path) -> Iterator[Path]:
+    _, found = databases.sessions(path)
+    if not found:
+        raise InputError(f"{path} holds no session", hint="its agent has not begun any there yet")
+    yield from (databases.inside(path, one.id) for one in found)
+
+
 def is_encrypted(path: Path) -> bool:
     """Whether a file is encrypted, as its name or its first bytes tell. Raises InputError."""
+    if holder_of(path):
+        return False
     with journal.open_raw(path) as source:
         return is_sealed(source.read(0, _HEAD), path)
 
@@ -195,8 +209,9 @@ def repair(
     """Plan the repair of a session; nothing is written. Raises InputError, NotASessionError.
 
     The plan is for the bytes that were read: `apply` refuses any others. Raises StalePlanError
-    where the file changed while it was read.
+    where the file changed while it was read, and UsageError where it could never be written.
     """
+    refuse_rows(path)
     source = open_source(path, keys)
     try:
         outcome = planner.plan(
@@ -409,9 +424,25 @@ def writer(path: Path) -> str | None:
 
 
 def in_use(path: Path) -> str:
-    """Who is writing to a session, in a few words, "" for nobody. Raises InputError."""
+    """Who is writing to a session, in a few words, "" for nobody. Raises InputError.
+
+    Of one in a database it is who has the database open, while it was written to lately.
+    """
+    database = holder_of(path)
+    if database is not None and database != path:
+        return _in_use_of(path, database)
     found = find_writer(path, recent_seconds=recent(path))
     return found.description if found else holder(path) or writer(path) or ""
+
+
+def _in_use_of(path: Path, database: Path) -> str:
+    found = find_writer(database, recent_seconds=None)
+    if found is None:
+        return ""
+    _, every = databases.sessions(database)
+    own = databases.id_in(path)
+    last = max((one.mtime for one in every if one.id == own), default=0)
+    return found.description if time.time() - last / 1e9 < _RECENT else ""
 
 
 def _refuse_live(path: Path) -> None:

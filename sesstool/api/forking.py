@@ -15,7 +15,7 @@ from sesstool.formats.base import Format
 from sesstool.formats.forking import Forker
 from sesstool.formats.side_files import beside
 from sesstool.model.session import open_known, path_of
-from sesstool.records.opening import open_source
+from sesstool.records.opening import open_source, refuse_rows
 from sesstool.records.recover import utf16
 from sesstool.records.source import FileSource, bare_path
 from sesstool.records.write import create
@@ -78,6 +78,7 @@ def fork(
     is none; LiveSessionError where somebody writes to what `force` would replace; and WriteError,
     also where a file exists and `force` is not given.
     """
+    refuse_rows(path)
     with open_source(path, keys) as source:
         writer = api.in_use(source.path) if source.path is not None else ""
         if utf16(source.read(0, 256)):

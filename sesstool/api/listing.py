@@ -150,6 +150,8 @@ def _stamp(item: Item) -> _Stamp:
     """What changes with a file."""
     try:
         now = item.path.stat()
+    except NotADirectoryError:
+        return (0, item.size, item.mtime)  # of the rows in a database
     except OSError:
         return (0, 0, 0)
     return (now.st_ino, now.st_size, now.st_mtime_ns)

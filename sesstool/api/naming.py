@@ -10,6 +10,7 @@ from sesstool import api
 from sesstool.audit import log
 from sesstool.errors import InputError
 from sesstool.formats.registry import FORMATS
+from sesstool.records.opening import refuse_rows
 from sesstool.records.source import SEALED, bare_path
 from sesstool.records.write import place_of
 from sesstool.retention.accounts import PURGED
@@ -21,7 +22,7 @@ def named(name: str, away: Sequence[Entry]) -> tuple[list[Path], list[Entry]]:
 
     It is a path, or an id or the unique beginning of one, of a session here or in the trash, or
     the id of an entry. Raises InputError where there is nothing of the name, or several sessions
-    have an id that begins so.
+    have an id that begins so, and UsageError for what is never written to.
     """
     gone = _gone(name, away)
     is_id = not (os.path.lexists(name) or os.sep in name or name.endswith(api.SUFFIXES))
@@ -29,6 +30,7 @@ def named(name: str, away: Sequence[Entry]) -> tuple[list[Path], list[Entry]]:
     only_gone = bool(gone) and not (next(_at_home(name), None) if is_id else _is_there(name))
     found = [] if only_gone else [Path(path) for path in api.find([name])]
     for path in found:
+        refuse_rows(path)
         if not os.path.lexists(path):
             raise InputError(f"there is no file {path}", hint="check the path")
     ids = {one.session for one in gone}

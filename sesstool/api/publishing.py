@@ -26,7 +26,7 @@ from sesstool.records import transact
 from sesstool.records.edits import Edit, EditSet
 from sesstool.records.guard import locked
 from sesstool.records.lines import Line
-from sesstool.records.opening import packed
+from sesstool.records.opening import packed, refuse_rows
 from sesstool.records.plan import FilePlan, Plan
 from sesstool.records.source import (
     CHUNK,
@@ -68,6 +68,8 @@ def publish(
                 hint="give a folder outside of it to -o",
             )
     for file in redaction.files:
+        if folder is None:
+            refuse_rows(file.path)
         if file.summary.open_turn and redaction.choice.profile == "resume":
             raise UsageError(
                 f"line {file.summary.open_turn} of {file.shown} holds values in the signed "

@@ -39,6 +39,7 @@ from sesstool.privacy.verify import verify
 from sesstool.records.guard import allow_open
 from sesstool.records.opening import open_source
 from sesstool.records.source import (
+    ROWS,
     Continued,
     FileSource,
     Fingerprint,
@@ -299,7 +300,7 @@ def _opened(
     elif not session:
         whole = str(path).endswith(".json") and source.size <= _WHOLE
     text = Text(source, form, whole)
-    if not isinstance(path, Path):
+    if not isinstance(path, Path) or source.codec == ROWS:
         return Redacted(path, text, None)
     left = earlier.of(path) if earlier and form and not source.stored else None
     before, begins = prefixes(path, [left.size] if left else [])
@@ -405,7 +406,10 @@ def _name(redaction: Redaction) -> None:
         # An address reaches as far as a name does that begins with one.
         ending = next((end for end in _ENDINGS if below.name.endswith(end)), "")
         file.reported = file.reported.removesuffix(ending) + ending
-        file.name = _another(Path(file.reported), taken)
+        name = Path(file.reported)
+        if file.text.source.codec == ROWS:
+            name = name.with_name(name.name.removesuffix(".json") + ".jsonl")
+        file.name = _another(name, taken)
         taken.add(file.name)
 
 

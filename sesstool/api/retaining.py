@@ -27,6 +27,7 @@ from sesstool.formats.registry import FORMATS, Homes
 from sesstool.records.folder import each_below
 from sesstool.records.guard import uninterrupted
 from sesstool.records.live import one_look
+from sesstool.records.opening import holder_of
 from sesstool.records.source import SEALED, plain_path
 from sesstool.records.write import place_of
 from sesstool.retention import decide, holds, trash
@@ -116,6 +117,7 @@ def homes() -> list[Path]:
     Folders of them that cannot be listed are among them.
     """
     found = {path for form in FORMATS for end in ("", SEALED) for path in form.find("", end)}
+    found = {path for path in found if holder_of(path) is None}  # to those nothing is ever done
     found.update(
         path for form in FORMATS for folder in form.folders() for path in each_below(folder, ())
     )

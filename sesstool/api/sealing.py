@@ -32,7 +32,7 @@ from sesstool.records import convert, transact
 from sesstool.records.convert import Item
 from sesstool.records.draft import Draft
 from sesstool.records.guard import locked
-from sesstool.records.opening import is_sealed, named, open_source
+from sesstool.records.opening import is_sealed, named, open_source, refuse_rows
 from sesstool.records.source import SEALED, FileSource, fingerprint, plain_path
 from sesstool.records.transact import Applied
 from sesstool.records.undo import open_raw
@@ -84,8 +84,10 @@ class Group:
 def group_of(path: Path, keys: Keys | None = None) -> Group:
     """The group of a session: its side files that are encrypted where it is, else the others.
 
-    A file that holds no session is a group by itself. Raises InputError and AuthError.
+    A file that holds no session is a group by itself. Raises InputError and AuthError, and
+    UsageError where what is kept in it is not written to.
     """
+    refuse_rows(path)
     form = _format(path, keys)
     if form is None:
         return Group((path,), tuple(_made_of([path])))

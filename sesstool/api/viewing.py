@@ -16,7 +16,7 @@ from sesstool.model.passages import Passage, passages
 from sesstool.model.query import Query
 from sesstool.model.session import Session, open_session
 from sesstool.model.ways import leaves, way
-from sesstool.records.opening import open_source
+from sesstool.records.opening import look_at, open_source
 from sesstool.records.places import Places, Span
 from sesstool.records.recover import records
 from sesstool.records.source import FileSource, bare_path
@@ -232,7 +232,7 @@ class View:
         Raises InputError where it is gone.
         """
         try:
-            now = self.path.stat()
+            now = look_at(self.path)
         except OSError as error:
             raise InputError(f"{self.path} is gone", hint="esc goes back") from error
         was = self.source.opened

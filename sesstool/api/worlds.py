@@ -17,7 +17,7 @@ from sesstool.checks.engine import Progress
 from sesstool.errors import InputError, UsageError, WriteError
 from sesstool.formats.side_files import beside
 from sesstool.model.session import Session, open_known
-from sesstool.records.opening import open_source
+from sesstool.records.opening import open_source, refuse_rows
 from sesstool.records.source import (
     SEALED,
     STANDARD_INPUT,
@@ -91,6 +91,8 @@ def snapshot(
     That of an encrypted session is encrypted for the same recipients. Raises WriteError as well,
     also where the file exists and `force` is not given.
     """
+    if target is None:
+        refuse_rows(path)
     with open_source(path, keys) as source:
         place = target or _place(source)
         _refuse_taken(place, force=force, named=target is not None)

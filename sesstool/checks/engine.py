@@ -113,7 +113,7 @@ class _Run:
     def findings(self, progress: Progress | None) -> Iterator[Finding]:
         """All findings but those about the file itself, in no order."""
         session = self._context.session
-        deep = session.format.repairable
+        deep = session.format.known
         for record, meaning in session.read():
             if progress is not None and record.line % 1024 == 0:
                 progress(record.end)
@@ -228,7 +228,7 @@ def _settle(findings: list[Finding], *, repairable: bool) -> list[Finding]:
         if "B116" in codes and finding.code in _DOUBLED:
             continue
         if not repairable:
-            title = "sesstool does not repair sessions of this format yet"
+            title = "sesstool only reads sessions of this format"
             finding = replace(finding, fix=Fix(Applicability.MANUAL, title))  # noqa: PLW2901
         elif rewritten and finding.code in _REWRITTEN + _LEFT_OVER:
             finding = _held_back(finding, "")  # noqa: PLW2901

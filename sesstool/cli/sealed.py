@@ -16,6 +16,7 @@ from sesstool.cli.common import Common, out_stream
 from sesstool.cli.streams import converted, size_of, tell
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.records import convert
+from sesstool.records.opening import refuse_rows
 from sesstool.records.source import SEALED, is_transcript
 from sesstool.records.write import is_leftover
 from sesstool.report.base import count
@@ -64,6 +65,8 @@ def sessions(
             if not makes and look(shared, name) and not Path(name).exists():
                 continue
             paths = list(map(Path, api.find([name], every)))
+            for path in paths:
+                refuse_rows(path)
             # All of them, for each has its own group; and then some have other names.
             inside = [] if makes else [path for path in paths if str(path) != name]
             if [path for path in inside if look(shared, path)]:

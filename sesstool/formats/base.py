@@ -48,8 +48,9 @@ class Format(ABC):
     (indexes of lists left out); `.**` at the end stands for all below. `beyond` are places known to
     hold texts of sessions where `parts` and `traces` do not reach. Files whose names begin with
     `parts_begin` are parts of a session, of which only their records tell. `forker` writes forks.
-    `resumes` is the agent's own command that resumes the session whose id stands behind it,
-    `variables` are those of the environment that move the agent's folders.
+    `known` says that more than its name is. `resumes` is the agent's own command that resumes the
+    session whose id stands behind it, `variables` are those of the environment that move the
+    agent's folders.
     """
 
     name = ""
@@ -72,6 +73,7 @@ class Format(ABC):
     beyond: tuple[str, ...] = ()
     pairing: Literal["direct", "next", "turn", "order"] = "order"
     repairable = True
+    known = True
     waits: frozenset[str] = frozenset()
     harmless: frozenset[str] = frozenset()
     forker: type[Forker] = Forker
@@ -191,6 +193,10 @@ class Format(ABC):
 
     def folders(self) -> Iterable[Path]:
         """Where the agent keeps the sessions of this user, each with all below it."""
+        return ()
+
+    def databases(self) -> Iterable[Path]:
+        """The databases in which the agent keeps sessions of this user; see `records.databases`."""
         return ()
 
     def is_session(self, path: Path) -> bool:

@@ -18,7 +18,7 @@ from sesstool.formats.values import mapping, share, text
 class Named(Format):
     """A format that is known by name only."""
 
-    repairable = False
+    repairable = known = False
 
     def __init__(self, name: str, title: str, matches: Callable[[dict[str, Any]], bool]) -> None:
         """`matches` says whether a record is of this format."""

@@ -15,10 +15,14 @@ from sesstool.formats.anthropic_messages import AnthropicMessages
 from sesstool.formats.astorlm import AstorLM
 from sesstool.formats.base import Format
 from sesstool.formats.claude_code import ClaudeCode
+from sesstool.formats.claude_history import ClaudeHistory
 from sesstool.formats.codex import Codex
+from sesstool.formats.goose import Goose
 from sesstool.formats.mycodeagent import MyCodeAgent
+from sesstool.formats.openai_agents import OpenAIAgents
 from sesstool.formats.openai_chat import OpenAIChat
 from sesstool.formats.openai_responses import OpenAIResponses
+from sesstool.formats.opencode import OpenCode
 from sesstool.formats.others import NAMED
 from sesstool.formats.pi import Pi
 from sesstool.records.source import SNAPSHOT
@@ -29,10 +33,14 @@ FORMATS: tuple[Format, ...] = (
     Codex(),
     MyCodeAgent(),
     AstorLM(),
+    Goose(),
     OpenAIChat(),
     AnthropicMessages(),
     OpenAIResponses(),
     Pi(),
+    OpenCode(),
+    OpenAIAgents(),
+    ClaudeHistory(),
     *NAMED,
 )
 ENOUGH = 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sesstool.formats.terms import Field
@@ -33,6 +34,17 @@ def text(value: Any) -> str:
 def mapping(value: Any) -> dict[str, Any]:
     """The value where it is an object, else an empty one."""
     return value if type(value) is dict else {}
+
+
+def milliseconds(value: Any) -> str:
+    """The time of so many milliseconds since 1970 in RFC 3339, "" for what is no such number."""
+    if type(value) not in (int, float):
+        return ""
+    try:
+        time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value)
+    except (ValueError, OverflowError):
+        return ""
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def blocks(value: Any) -> list[Any]:

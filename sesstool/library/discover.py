@@ -1,6 +1,6 @@
 """Which sessions there are: every file that is called like one, by its name and one look at it.
 
-No file is opened, so that 100,000 of them are listed at once.
+No file is opened, so that 100,000 of them are listed at once; but a database, which holds many.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from sesstool.errors import InputError
 from sesstool.formats.base import Format
 from sesstool.formats.registry import FORMATS, Homes, by_name
+from sesstool.records import databases
+from sesstool.records.documents import is_document
+from sesstool.records.opening import holder_of
 from sesstool.records.source import SUFFIXES, bare_path
+from sesstool.records.traceless import is_database
 from sesstool.records.write import is_leftover, real_path
 
 _Home = tuple[Format, Path]
 _NO_FILE = "it is a pipe, a socket or a device, and no file"
 _LINK = "it is a link to a folder, which is not followed: give the folder itself"
+_DATABASES = (".db", ".sqlite", ".sqlite3")
 _PACKED = {".age": "age", ".gz": "gz", ".zst": "zst"}
 
 
@@ -30,7 +36,8 @@ class Item(NamedTuple):
     its project, or the name of the folder that stands for it, "" where only the file knows. `owner`
     is the id of the session that it is a part of, as a subagent is, "" where it is one of its own
     or only the file knows. `size` counts bytes on disk, `mtime` nanoseconds. `trouble` says in a
-    few words why it cannot be read; it may then be a folder.
+    few words why it cannot be read; it may then be a folder. The folder of a session in a database
+    is that file, and its size and time are what the rows tell.
     """
 
     folder: str
@@ -75,6 +82,9 @@ def discover(paths: Iterable[Path] | None = None) -> Iterator[Item]:
     if paths is None:
         for folder in dict.fromkeys(f for form in FORMATS for f in form.folders()):
             yield from walk.below(str(folder))
+        for form in FORMATS:
+            for database in form.databases():
+                yield from walk.inside(str(database), form.name)
         return
     for path in paths:
         if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir may raise
@@ -106,9 +116,33 @@ class _Walk:
         if absolute in self._named or os.path.dirname(absolute) in self._listed:  # noqa: PTH120
             return
         self._named.add(absolute)
+        holder = holder_of(Path(path))
+        if holder not in (None, Path(path)):
+            yield from (item for item in self.inside(str(holder)) if item.name == name)
+            return
+        if is_database(Path(path)):
+            yield from self.inside(path)
+            return
         place = _place(folder, self._homes.of(Path(path)))
         missing = Item(folder, name, trouble="there is no such file")
         yield _item(partial(os.stat, path), folder, name, place) or missing
+
+    def inside(self, database: str, form: str = "") -> Iterator[Item]:
+        """The items in a database; with the name of a format, one that cannot be read is told."""
+        absolute = os.path.abspath(database)  # noqa: PTH100 - links stay as they are
+        if absolute in self._listed or not os.path.lexists(database):
+            return
+        self._listed.add(absolute)
+        try:
+            layout, found = databases.sessions(Path(database))
+        except InputError as error:
+            if form:
+                yield Item(*os.path.split(database), form, trouble=error.message)
+            return
+        for one in found:
+            name = databases.inside(Path(database), one.id).name
+            place = _Place(layout.format, one.project, one.parent)
+            yield Item(database, name, *place, one.size, one.mtime)
 
     def below(self, top: str) -> Iterator[Item]:
         """The items in a folder and all below it; none where it is missing."""
@@ -128,7 +162,7 @@ class _Walk:
                 yield Item(*os.path.split(folder), trouble=why)
                 continue
             folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-            files = [entry for entry in entries if entry.name.endswith(SUFFIXES)]
+            files = [e for e in entries if e.name.endswith(SUFFIXES) or is_document(Path(e.path))]
             links = [entry for entry in entries if entry.is_symlink() and entry.is_dir()]
             if files or links:
                 home = home or self._homes.of(Path(folder, (files or links)[0].name))
@@ -136,6 +170,9 @@ class _Walk:
                 yield from self._items(files, folder, absolute, place)
                 if home:
                     yield from (Item(folder, one.name, *place, trouble=_LINK) for one in links)
+            for entry in entries:
+                if entry.name.endswith(_DATABASES) and is_database(Path(entry.path)):
+                    yield from self.inside(entry.path)
             todo += [(entry.path, home) for entry in folders]
 
     def _items(

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sesstool.records.opening import is_sealed, open_source
+from sesstool.records import databases
+from sesstool.records.documents import is_document
+from sesstool.records.opening import holder_of, is_sealed, open_source
 from sesstool.records.packed import beginning, codec_of
 from sesstool.records.recover import Record, records
 from sesstool.records.source import FileSource, Source, open_file, pread, unreadable
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 MOST = 1 << 20
 """So much of an end is read at the most, in bytes, or one record."""
 _MAGIC = 1 << 12
+# So many bytes of each end are drawn from a database.
+_ROWS = 1 << 16
 # Lines are counted in so many parts of a file, each of so many bytes.
 _SAMPLES, _PART = 64, 1 << 14
 
@@ -147,21 +151,21 @@ class Ends:
         return found
 
 
-class _Packed(Ends):
-    """The beginning of a compressed file."""
+class _Given(Ends):
+    """Ends of which no more can be had; about `between` lines are between them, -1 if not known."""
 
-    def __init__(self, path: Path, data: bytes, *, whole: bool) -> None:
-        super().__init__(_Part(path, data if whole else _lines_of(data)), path, len(data))
-        self._rest = not whole
-        if not whole:
-            self.size, self.cut = -1, False
+    def __init__(self, path: Path, head: bytes, tail: bytes = b"", *, between: int = 0) -> None:
+        super().__init__(_Part(path, head + tail), path, len(head) + len(tail))
+        self._lines = between
+        if between < 0:
+            self.size = -1
 
     @property
     def whole(self) -> bool:
-        return not self._rest
+        return self._lines == 0
 
     def between(self) -> int:
-        return -1
+        return self._lines
 
 
 @contextmanager
@@ -170,9 +174,18 @@ def open_ends(path: Path, keys: Keys | None, span: int) -> Iterator[Ends]:
 
     What is both encrypted and compressed is read whole; of a compressed one the end is not read.
     """
+    if is_document(path):
+        with open_source(path) as source:
+            yield Ends(source, path, span)
+        return
     try:
         handle = open_file(path)
         magic = pread(handle.fileno(), 0, _MAGIC)
+    except NotADirectoryError as error:
+        if not (holder := holder_of(path)):
+            raise unreadable("open", path, error) from error
+        yield _of_rows(path, holder)
+        return
     except OSError as error:
         raise unreadable("open", path, error) from error
     with handle:
@@ -181,14 +194,16 @@ def open_ends(path: Path, keys: Keys | None, span: int) -> Iterator[Ends]:
             with open_source(path, keys) as source:
                 yield Ends(source, path, span)
         elif codec:
-            yield _packed(path, beginning(handle, codec, str(path), MOST))
+            data, whole = beginning(handle, codec, str(path), MOST)
+            yield _Given(path, data) if whole else _Given(path, _lines_of(data), between=-1)
         else:
             yield Ends(FileSource(str(path), path, handle, ""), path, span)
 
 
-def _packed(path: Path, found: tuple[bytes, bool]) -> Ends:
-    data, whole = found
-    return _Packed(path, data, whole=whole)
+def _of_rows(path: Path, database: Path) -> Ends:
+    """The ends of a session in a database, whose size is not known before all of it is read."""
+    found = databases.ends(database, databases.id_in(path), _ROWS, _ROWS)
+    return _Given(path, b"".join(found.head), b"".join(found.tail), between=found.between)
 
 
 def _lines_of(data: bytes) -> bytes:

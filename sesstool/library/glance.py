@@ -136,7 +136,7 @@ def _look(item: Item, known: Glance, ends: Ends, most: int, *, counted: bool) ->
         count = _count(ends) if counted else -1
         why = error.message
         return replace(known, state="unknown", why=why, records=count, exact=ends.whole)
-    seen = _told(form, ends, plain, most if form.repairable else 0)
+    seen = _told(form, ends, plain, most if form.known else 0)
     found = ends.records
     torn = ends.torn or (ends.cut and found[-1].value is None)
     state, why = _state(found, torn=torn)

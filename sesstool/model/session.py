@@ -273,7 +273,7 @@ def open_session(source: Source, format_name: str = "") -> Session:
 def open_known(source: Source, format_name: str = "") -> Session:
     """The same, where it is known what its records mean. Raises InputError as well."""
     session = open_session(source, format_name)
-    if not session.format.repairable:
+    if not session.format.known:
         raise InputError(
             f"sesstool knows sessions of {session.format.title} by name only, and nothing of what "
             f"is in {source.name}",

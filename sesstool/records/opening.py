@@ -1,4 +1,4 @@
-"""Open a session: a file, standard input, .gz or .zst, encrypted or not."""
+"""Open a session: a file, standard input, .gz or .zst, encrypted or not, or rows of a database."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from sesstool.errors import AuthError
-from sesstool.records.packed import codec_of, compress, scratch, unpack
+from sesstool.errors import AuthError, InputError, UsageError
+from sesstool.records import databases, documents
+from sesstool.records.packed import codec_of, compress, pour, scratch, unpack
 from sesstool.records.source import (
+    ROWS,
     SEALED,
     STANDARD_INPUT,
     Continued,
@@ -22,6 +24,8 @@ from sesstool.records.source import (
     pread,
     unreadable,
 )
+from sesstool.records.traceless import MAGIC, last_written
+from sesstool.text import quoted
 
 if TYPE_CHECKING:
     from sesstool.encryption.age import Opened
@@ -61,12 +65,15 @@ class SealedSource(FileSource):
 def open_source(path: Path | str, keys: Keys | None = None) -> FileSource:
     """Open a path, or "-" for standard input.
 
-    Compressed and encrypted files are known by their first bytes; `keys` open the latter. Raises
-    InputError where it cannot be read, and AuthError where no key opens it.
+    Compressed and encrypted files are known by their first bytes; `keys` open the latter. A path
+    into a database is the database's, and the id of a session behind it. Raises InputError where
+    it cannot be read, and AuthError where no key opens it.
     """
     if str(path) == "-":
         return _piped(keys)
     path = Path(path)
+    if holder := holder_of(path):
+        return _drawn(path, holder)
     try:
         handle = open_file(path)
         opened = os.fstat(handle.fileno())
@@ -78,7 +85,66 @@ def open_source(path: Path | str, keys: Keys | None = None) -> FileSource:
     if codec := codec_of(head):
         with handle:
             return _spooled(str(path), path, handle, codec, opened)
+    if head.startswith(MAGIC):
+        handle.close()
+        raise InputError(
+            f"{path} is a database, and no session of its own",
+            hint=f"name one of its sessions: sesstool list {path}",
+        )
     return FileSource(str(path), path, handle, "", opened)
+
+
+def holder_of(path: Path) -> Path | None:
+    """The file that a session is read out of which is no JSON lines itself; None for most.
+
+    That is the database that holds it, or the document that it is told by.
+    """
+    if documents.is_document(path):
+        return path
+    above = path.parent
+    return above if os.path.isfile(above) else None  # noqa: PTH113 - Path.is_file may raise
+
+
+def look_at(path: Path) -> os.stat_result:
+    """The stat result of a session's file, or of what holds it. Raises OSError."""
+    try:
+        return path.stat()
+    except NotADirectoryError:
+        holder = holder_of(path)
+        if holder is None:
+            raise
+        return last_written(holder)
+
+
+def refuse_rows(path: Path | str) -> None:
+    """Refuse a session that is none of its own file, for whoever would write. Raises UsageError."""
+    holder = holder_of(Path(path)) if str(path) != "-" else None
+    if holder is not None:
+        where = "many files" if holder == Path(path) else "a database"
+        raise UsageError(
+            f"{path} is kept by its agent in {where}, which sesstool reads and never writes to",
+            hint=f"make a file of it: sesstool redact {quoted(path)} -o FILE.jsonl, "
+            "or sesstool export",
+        )
+
+
+def _drawn(path: Path, holder: Path) -> FileSource:
+    """The lines of a session in a database, or in many documents, in a scratch file."""
+    spool = scratch()
+    try:
+        try:
+            opened = last_written(holder)
+        except OSError as error:
+            raise unreadable("open", path, error) from error
+        if holder == path:
+            pour(documents.lines(path), spool, str(path))
+        else:
+            pour(databases.lines(holder, databases.id_in(path)), spool, str(path))
+        spool.flush()
+    except BaseException:
+        spool.close()
+        raise
+    return FileSource(str(path), path, spool, ROWS, opened)
 
 
 def is_sealed(head: bytes, path: Path | None = None) -> bool:

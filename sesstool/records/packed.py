@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import IO, cast
 
 from sesstool.errors import InputError
-from sesstool.records.source import CHUNK, ROOMIER, unreadable
+from sesstool.records.source import CHUNK, ROOMIER, ROWS, unreadable
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -57,7 +57,7 @@ def unpack(raw: IO[bytes], codec: str, name: str, spool: IO[bytes]) -> None:
     """
     packed = _Counted(raw)
     with _readable(name):
-        _pour(_unpacked(packed, codec), spool, name, packed)
+        pour(_unpacked(packed, codec), spool, name, packed)
         spool.flush()
 
 
@@ -103,8 +103,8 @@ def _unpacked(packed: _Counted, codec: str) -> Iterator[bytes]:
 
 
 def compress(chunks: Iterator[bytes], codec: str) -> Iterator[bytes]:
-    """The chunks in the given codec ("" changes nothing)."""
-    if codec == "":
+    """The chunks in the given codec: "" changes nothing, and what came of rows is plain anew."""
+    if codec in ("", ROWS):
         yield from chunks
     elif codec == "gz":
         deflate = zlib.compressobj(wbits=31)
@@ -133,12 +133,17 @@ class _Counted:
         return data
 
 
-def _pour(chunks: Iterator[bytes], spool: IO[bytes], name: str, packed: _Counted) -> None:
-    """Write the chunks to a spool. Raises InputError where they would not end or fill its disk."""
+def pour(
+    chunks: Iterator[bytes], spool: IO[bytes], name: str, packed: _Counted | None = None
+) -> None:
+    """Write the chunks to a spool. Raises InputError where they would not end or fill its disk.
+
+    `packed` counts the bytes that they are made of, where a few of those can be many.
+    """
     size = looked = 0
     for chunk in chunks:
         size += len(chunk)
-        if size > _LARGE and size > _RATIO * packed.count:
+        if packed and size > _LARGE and size > _RATIO * packed.count:
             raise InputError(
                 f"cannot read {name}: {packed.count} compressed bytes hold more than {size}",
                 hint="if you trust it, decompress it with its own tool, and give the result",

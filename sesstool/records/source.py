@@ -27,6 +27,8 @@ SEALED = ".age"
 _PLAIN = (".jsonl", ".jsonl.gz", ".jsonl.zst")
 SUFFIXES = (*_PLAIN, *(ending + SEALED for ending in _PLAIN))
 """How the names of session files end."""
+ROWS = "rows"
+"""The codec of what was put together from rows of a database: nobody writes it back there."""
 SNAPSHOT = ".world.json"
 """What the snapshot of the world beside a session is called behind the session's name."""
 STANDARD_INPUT = "standard input"
@@ -70,7 +72,10 @@ class Fingerprint:
 
 @runtime_checkable
 class Source(Protocol):
-    """Bytes that can be read by range. `name` is for messages, `codec` is "", "gz" or "zst"."""
+    """Bytes that can be read by range.
+
+    `name` is for messages, `codec` is "", "gz", "zst" or ROWS.
+    """
 
     name: str
     path: Path | None

@@ -15,7 +15,7 @@ from sesstool.formats.terms import Tracker
 from sesstool.model.session import Session, open_known
 from sesstool.records.heal import MILD, Kind
 from sesstool.records.jsonspan import Scanner, Status
-from sesstool.records.opening import open_source
+from sesstool.records.opening import look_at, open_source
 from sesstool.records.recover import HEAD_LINES, Record, records
 from sesstool.records.source import FileSource, Source
 from sesstool.store import keeping
@@ -66,7 +66,7 @@ class Remembered:
         """
         if self._opened is None:
             return True
-        was, now = self._opened, Path(self._path).stat()
+        was, now = self._opened, look_at(Path(self._path))
         return _state(was) != _state(now)
 
     def update(self, progress: Callable[[int], None] | None = None) -> bool:
