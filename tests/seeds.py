@@ -241,6 +241,79 @@ def pi() -> bytes:
     return joined(map(dumps, [header, *rows]))
 
 
+def qwen() -> bytes:
+    """Parallel calls, thinking, telemetry, an answer in two records, a compaction and a title."""
+    rows: list[dict[str, Any]] = []
+
+    def add(kind: str, *parts: dict[str, Any], **more: Any) -> None:
+        n, above = len(rows), rows[-1]["uuid"] if rows else None
+        row = {"uuid": f"{n:08x}-3b1e-4c55-9a70-1f2e3d4c5b6a", "parentUuid": above}
+        row |= {"sessionId": _SESSION, "timestamp": f"2026-03-01T10:{n:02}:00.000Z", "type": kind}
+        row |= {"provenance": kind, "cwd": "/srv/mill", "version": "0.24.4"}
+        if parts:
+            role = "model" if kind == "assistant" else "user"
+            row["message"] = {"role": role, "parts": list(parts)}
+        rows.append(row | more)
+
+    def call(name: str, tool: str) -> dict[str, Any]:
+        return {"functionCall": {"id": name, "name": tool, "args": {"path": "a\nb"}}}
+
+    def result(name: str, output: str) -> None:
+        event = {"event.name": "qwen-code.tool_call", "call_id": name, "success": True}
+        add("system", subtype="ui_telemetry", systemPayload={"uiEvent": event})
+        told = {"id": name, "name": "x", "response": {"output": output}}
+        beside = {"callId": name, "status": "success", "resultDisplay": output}
+        add("tool_result", {"functionResponse": told}, toolCallResult=beside)
+
+    add("user", {"text": _TEXT})
+    thought = {"text": "the mill first", "thought": True}
+    add("assistant", thought, call("call_aaaaaa", "read_file"), call("call_bbbbbb", "edit"))
+    result("call_aaaaaa", _TEXT)
+    result("call_bbbbbb", "done")
+    add("assistant", {"text": "The lanterns hang."})
+    again = {key: rows[-1][key] for key in ("uuid", "parentUuid")}
+    add("assistant", {"text": "All of them."}, **again)
+    add("user", {"text": "And the café?"})
+    add("assistant", call("call_cccccc", "edit"))
+    result("call_cccccc", "café: open")
+    history = [{"role": "user", "parts": [{"text": "So far: lanterns."}]}]
+    compressed = {"compressedHistory": history, "info": {}}
+    add("system", subtype="chat_compression", systemPayload=compressed)
+    add("user", {"text": "Until when?"})
+    add("assistant", {"text": "Until ten."})
+    title = {"customTitle": "lanterns", "titleSource": "manual"}
+    add("system", subtype="custom_title", systemPayload=title)
+    return joined(map(dumps, rows))
+
+
+def kimi() -> bytes:
+    """A system prompt, marks, counts of tokens, thinking, parallel calls, the agent's own words."""
+
+    def call(name: str) -> dict[str, Any]:
+        return {"type": "function", "id": name, "function": {"name": "Shell", "arguments": "{}"}}
+
+    think = {"type": "think", "think": "the mill first", "encrypted": None}
+    rows: list[dict[str, Any]] = [
+        {"role": "_system_prompt", "content": "You keep the mill."},
+        {"role": "_checkpoint", "id": 0},
+        {"role": "user", "content": _TEXT},
+        {"role": "_checkpoint", "id": 1},
+        {"role": "user", "content": "<system>CHECKPOINT 1</system>"},
+        {"role": "assistant", "content": [think], "tool_calls": [call("t1"), call("t2")]},
+        {"role": "_usage", "token_count": 900},
+        {"role": "tool", "content": "a.md\nb.md", "tool_call_id": "t1"},
+        {"role": "tool", "content": _TEXT, "tool_call_id": "t2"},
+        {"role": "_checkpoint", "id": 2},
+        {"role": "assistant", "content": "The lanterns hang."},
+        {"role": "_usage", "token_count": 950},
+        {"role": "user", "content": [{"type": "text", "text": "And the café?"}]},
+        {"role": "assistant", "content": "I look.", "tool_calls": [call("t3")]},
+        {"role": "tool", "content": "café: open", "tool_call_id": "t3"},
+        {"role": "assistant", "content": "It is open."},
+    ]
+    return joined(map(dumps, rows))
+
+
 def mycodeagent() -> bytes:
     """Two runs with the same call ids, parallel calls, their lives, and a checkpoint."""
     rows: list[dict[str, Any]] = []
@@ -327,6 +400,8 @@ SEEDS = {
     "mill.jsonl": anthropic_messages(),
     "items.jsonl": openai_responses(),
     f"2026-03-01T10-00-00-000Z_{_SESSION}.jsonl": pi(),
+    "5d0c7f6a-3b1e-4c55-9a70-1f2e3d4c5b60.jsonl": qwen(),
+    "context.jsonl": kimi(),
     "transcript-session-mill.jsonl": mycodeagent(),
     "lantern.jsonl": astorlm(),
 }

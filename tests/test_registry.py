@@ -29,6 +29,7 @@ from tests.conftest import (
 
 DROID = [{"type": "message", "id": n, "parentId": None, "message": said("user", [])} for n in "12"]
 PARTS = [{"type": t, "uuid": "u", "message": {"parts": []}} for t in ("user", "assistant")]
+TELEMETRY = {"type": "system", "uuid": "u", "subtype": "ui_telemetry", "systemPayload": {}}
 ANTHROPIC = said("assistant", [{"type": "tool_use", "id": "a", "name": "x", "input": {}}])
 
 
@@ -48,6 +49,7 @@ def named(*values, path=None):
         ([said("user"), asks("a"), tells("a")], "openai-chat"),
         ([{"messages": [said("user"), said("assistant")]}], "openai-chat"),
         (PARTS, "qwen"),
+        ([TELEMETRY], "qwen"),
         ([{"event_id": "1", "event_type": "message", "payload": {}}], "mycodeagent"),
         ([{"data": {}, "id": "1", "parentId": None, "type": "x"}], "copilot-cli"),
         ([{"type": "session", "id": "1", "cwd": "/"}], "pi"),

@@ -94,7 +94,8 @@ def duplicate_uuid(
 ) -> Finding:
     """Two records have one id.
 
-    Finds: A record with the id of a record above it. An exact copy is a warning.
+    Finds: A record with the id of a record above it. An exact copy is a warning. In Qwen Code,
+        records of one id and one parent that say different things are parts of one message.
     Matters: Some readers take the first, some the last: the other is lost, with what hangs from
         it. Where the second hangs below the first, a walk never ends.
     Example: A hook that writes the same id in every turn.
@@ -305,8 +306,14 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for row in graph.nameless:
         yield missing_uuid(context, graph, row, _wanted(graph, row))
-    copies = frozenset(row for row, earlier in graph.twins if _copied(context, graph, row, earlier))
-    for row, earlier in graph.twins:
+    again = [
+        pair
+        for pair in graph.joined.items()
+        if _says(context, graph, pair[0]) == _says(context, graph, pair[1])
+    ]
+    twins = sorted([*graph.twins, *again])
+    copies = frozenset(row for row, earlier in twins if _copied(context, graph, row, earlier))
+    for row, earlier in twins:
         yield duplicate_uuid(context, graph, row, earlier, copies)
     for row in dict.fromkeys(graph.cycles):
         yield parent_cycle(context, graph, row)

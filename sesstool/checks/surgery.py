@@ -74,6 +74,8 @@ def drop_record(session: Session, place: Place) -> list[Edit]:
 
 def relink(session: Session, graph: Graph, row: int) -> Iterator[Edit]:
     """Hang a row's children from its parent; a compaction that keeps it keeps the first of them."""
+    if row in graph.joined:
+        return  # its id is on another record still
     parent = dumps(session.value(graph.place(row)).get(session.format.parent_key))
     first = None
     for child in graph.children(row):

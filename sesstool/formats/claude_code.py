@@ -356,7 +356,7 @@ def _is_ours(value: dict[str, Any]) -> bool:
 
 
 def _is_look_alike(value: dict[str, Any]) -> bool:
-    """Qwen Code and iFlow write the same envelope around another vendor's message."""
+    """Qwen Code writes the same envelope around another vendor's message."""
     message = value.get("message")
     return (type(message) is dict and "parts" in message) or (
         value.get("subtype") == "ui_telemetry"

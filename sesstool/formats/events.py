@@ -120,8 +120,9 @@ class Meaning:
     """What one record means.
 
     `id` and `parent` link records to a tree, where `linked` says that the format has one;
-    `turn` names the model answer that several records share; `scope` the subagent that a
-    record belongs to, "" for the session itself; `run` the part of the session in which call
+    `turn` names the model answer that several records share; `joins` says that the agent puts
+    records of one id and one parent together to one; `scope` is the subagent that a record
+    belongs to, "" for the session itself; `run` the part of the session in which call
     ids are unique, "" where that is all of it. `session`, `time` (RFC 3339), `version`,
     `cwd` and `model` are as recorded, "" where absent. `nested` are the messages of a record
     that is a whole conversation of its own.
@@ -132,6 +133,7 @@ class Meaning:
     id: str = ""
     parent: str | None = None
     turn: str = ""
+    joins: bool = False
     scope: str = ""
     run: str = ""
     session: str = ""

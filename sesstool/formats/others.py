@@ -36,10 +36,6 @@ class Named(Format):
         return Meaning([Unknown("", text(value.get("type")))])
 
 
-def _qwen(value: dict[str, Any]) -> bool:
-    return "parts" in mapping(value.get("message")) or value.get("subtype") == "ui_telemetry"
-
-
 def _copilot(value: dict[str, Any]) -> bool:
     return "data" in value and "id" in value and "parentId" in value
 
@@ -54,10 +50,6 @@ def _gemini(value: dict[str, Any]) -> bool:
     )
 
 
-def _kimi(value: dict[str, Any]) -> bool:
-    return text(value.get("role")).startswith("_")
-
-
 def _droid(value: dict[str, Any]) -> bool:
     return value.get("type") == "session_start" or (
         value.get("type") == "message" and "role" in mapping(value.get("message"))
@@ -69,10 +61,8 @@ def _cursor(value: dict[str, Any]) -> bool:
 
 
 NAMED: tuple[Format, ...] = (
-    Named("qwen", "Qwen Code or iFlow", _qwen),
     Named("copilot-cli", "Copilot CLI", _copilot),
     Named("gemini", "Gemini CLI", _gemini),
     Named("droid", "Factory Droid", _droid),
-    Named("kimi", "Kimi CLI", _kimi),
     Named("cursor", "Cursor agent", _cursor),
 )

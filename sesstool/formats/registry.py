@@ -18,6 +18,7 @@ from sesstool.formats.claude_code import ClaudeCode
 from sesstool.formats.claude_history import ClaudeHistory
 from sesstool.formats.codex import Codex
 from sesstool.formats.goose import Goose
+from sesstool.formats.kimi import Kimi
 from sesstool.formats.mycodeagent import MyCodeAgent
 from sesstool.formats.openai_agents import OpenAIAgents
 from sesstool.formats.openai_chat import OpenAIChat
@@ -25,6 +26,7 @@ from sesstool.formats.openai_responses import OpenAIResponses
 from sesstool.formats.opencode import OpenCode
 from sesstool.formats.others import NAMED
 from sesstool.formats.pi import Pi
+from sesstool.formats.qwen import Qwen
 from sesstool.records.source import SNAPSHOT
 
 # Of two that are as likely, the first is taken.
@@ -41,6 +43,8 @@ FORMATS: tuple[Format, ...] = (
     OpenCode(),
     OpenAIAgents(),
     ClaudeHistory(),
+    Qwen(),
+    Kimi(),
     *NAMED,
 )
 ENOUGH = 50

@@ -84,7 +84,7 @@ def discover(paths: Iterable[Path] | None = None) -> Iterator[Item]:
             yield from walk.below(str(folder))
         for form in FORMATS:
             for database in form.databases():
-                yield from walk.inside(str(database), form.name)
+                yield from walk.inside(str(database), form.name, told=True)
         return
     for path in paths:
         if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir may raise
@@ -121,14 +121,14 @@ class _Walk:
             yield from (item for item in self.inside(str(holder)) if item.name == name)
             return
         if is_database(Path(path)):
-            yield from self.inside(path)
+            yield from self.inside(path, told=True)
             return
         place = _place(folder, self._homes.of(Path(path)))
         missing = Item(folder, name, trouble="there is no such file")
         yield _item(partial(os.stat, path), folder, name, place) or missing
 
-    def inside(self, database: str, form: str = "") -> Iterator[Item]:
-        """The items in a database; with the name of a format, one that cannot be read is told."""
+    def inside(self, database: str, form: str = "", *, told: bool = False) -> Iterator[Item]:
+        """The items in a database of a format; one that cannot be read is an item where `told`."""
         absolute = os.path.abspath(database)  # noqa: PTH100 - links stay as they are
         if absolute in self._listed or not os.path.lexists(database):
             return
@@ -136,7 +136,7 @@ class _Walk:
         try:
             layout, found = databases.sessions(Path(database))
         except InputError as error:
-            if form:
+            if told:
                 yield Item(*os.path.split(database), form, trouble=error.message)
             return
         for one in found:

@@ -28,8 +28,9 @@ class Graph:
     """Rows in file order. `up` is a row's parent row, ROOT, or LOST where it is not in the file.
 
     `lost` maps rows to the parent id that names nothing ("" where a record names no parent at
-    all); `twins` are pairs of a row and the earlier row of the same id; `nameless` the rows
-    without an id. After `finish`, `live` says of each row whether a resume reaches it once every
+    all); `twins` are pairs of a row and the earlier row of the same id, `joined` such rows that the
+    agent puts together to one: the later hangs from the earlier here; `nameless` the rows without
+    an id. After `finish`, `live` says of each row whether a resume reaches it once every
     gap is closed, `sent` whether it does so now, `on_way` whether it is no branch; `breaks` are
     rows on the way whose parent is lost, with the row that comes before, and `cycles` rows whose
     parent closes a circle.
@@ -53,6 +54,7 @@ class Graph:
         self._next = array("i")
         self.lost: dict[int, str] = {}
         self.twins: list[tuple[int, int]] = []
+        self.joined: dict[int, int] = {}
         self.nameless: list[int] = []
         self.breaks: list[tuple[int, int]] = []
         self.cycles: list[int] = []
@@ -86,10 +88,22 @@ class Graph:
         else:
             key = hash(meaning.id) & _KEY
             earlier = self._index.get(key)
-            if earlier is not None:
+            if earlier is not None and meaning.joins and self._is_one(row, earlier):
+                self.joined[row] = earlier
+                self.up[row] = earlier
+                self.lost.pop(row, None)
+            elif earlier is not None:
                 self.twins.append((row, earlier))
             self._index[key] = row
         return row
+
+    def _is_one(self, row: int, earlier: int) -> bool:
+        """Whether two rows of one id are of one message, by its parent and who speaks."""
+        first = earlier
+        while first in self.joined:
+            first = self.joined[first]
+        same = self.up[row] == self.up[first] and self.lost.get(row) == self.lost.get(first)
+        return same and self.flags[row] & TALK == self.flags[first] & TALK != 0
 
     def _flags(self, meaning: Meaning, row: int) -> int:
         flags = 0

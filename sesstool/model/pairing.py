@@ -95,7 +95,7 @@ class Pairing:
         self._mode = mode
         self._once = once
         self._adjacent = mode in ("direct", "next")
-        self._role = ""
+        self._role = self._message = ""
         self._open: dict[tuple[str, str], Call] = {}
         self._late: dict[tuple[str, str], Call] = {}
         self._early: dict[tuple[str, str], Result] = {}
@@ -139,6 +139,9 @@ class Pairing:
             self._said[meaning.scope] = ""
         role = words.role if words is not None else ""
         goes_on = self._mode == "next" and self._goes_on(role)
+        if message:
+            goes_on = goes_on or bool(meaning.joins and meaning.id and meaning.id == self._message)
+            self._message = meaning.id
         if not calls and not results:
             if self._block is not None and message and not goes_on:
                 self._block = None

@@ -169,19 +169,27 @@ class StrictGraph(Graph):
 
     def behind(self, call: int, moved: int = -1) -> tuple[int, int]:
         """See `Graph.behind`: each result hangs from the one before it."""
+        call = max((row for row, first in self.joined.items() if first == call), default=call)
         last, near = call, list(self._followers(call))
+        aside = quiet = -1  # the first and the last of the records between that say nothing
         heapify(near)
         while near:
             row = heappop(near)
             if row == moved:
                 continue
             if self.flags[row] & RESULT and self.up[row] != LOST:
-                last = row
-                for follower in self._followers(row):
-                    heappush(near, follower)
+                last, aside, quiet = row, -1, -1
+            elif self.flags[row] & ~HIDDEN == 0 and self.up[row] != LOST:
+                aside, quiet = row if aside < 0 else aside, row
             elif self.live[row] or moved >= 0:
-                return last, row
-        return last, -1
+                if self.up[row] == LOST and quiet >= 0:
+                    return quiet, row
+                return last, row if aside < 0 else aside
+            else:
+                continue
+            for follower in self._followers(row):
+                heappush(near, follower)
+        return last, aside
 
     def _followers(self, row: int) -> Iterator[int]:
         """The rows below one that hang from it, or would if gaps were closed."""

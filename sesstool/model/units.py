@@ -168,11 +168,8 @@ def flat(content: Any, told: Told = json_of) -> str:
 def _thought(block: Any, told: Told) -> str:
     """What a thinking block says; of a sealed one its seal, or what is `told` of it."""
     held = mapping(block)
-    said = (
-        text(held.get("thinking"))
-        or text(held.get("text"))
-        or flat(held.get("summary") or held.get("content"), told)
-    )
+    said = next((text(held[k]) for k in ("thinking", "think", "text") if held.get(k)), "")
+    said = said or flat(held.get("summary") or held.get("content"), told)
     if said or told is not json_of:
         return said or told(block)
     sealed = held.get("data") or held.get("encrypted_content") or held.get("signature")
