@@ -7,6 +7,7 @@ from typing import Any
 from tests.mutations import dumps, joined
 
 _SESSION = "5d0c7f6a-3b1e-4c55-9a70-1f2e3d4c5b6a"
+_COPILOT = "5d0c7f6a-3b1e-4c55-9a70-1f2e3d4c5b6b"
 _TEXT = 'Lanterns → the mill\nand\tthe café 🎐 "C:\\new" {"a":[1]}'
 
 
@@ -393,6 +394,46 @@ def astorlm() -> bytes:
     return joined(map(dumps, rows))
 
 
+def copilot_cli() -> bytes:
+    """Two prompts, parallel calls of which one failed, a compaction, and a resume."""
+    rows: list[dict[str, Any]] = []
+
+    def add(kind: str, **data: Any) -> None:
+        n = len(rows)
+        above = rows[-1]["id"] if rows else None
+        head = {"type": kind, "data": data, "id": f"{n:08x}-3b1e-4c55-9a70-1f2e3d4c5b6b"}
+        rows.append(head | {"timestamp": f"2026-03-01T10:{n:02}:00.000Z", "parentId": above})
+
+    def said(words: str, *calls: str) -> None:
+        asked = [{"toolCallId": c, "name": "bash", "arguments": {"cmd": "ls\n"}} for c in calls]
+        add("assistant.message", messageId=f"m{len(rows)}", content=words, toolRequests=asked)
+        for call in calls:
+            add("tool.execution_start", toolCallId=call, toolName="bash")
+
+    version = {"version": 1, "producer": "copilot-agent", "copilotVersion": "1.0.102"}
+    begun = {"startTime": "2026-03-01T10:00:00.000Z", "context": {"cwd": "/srv/mill"}}
+    add("session.start", sessionId=_COPILOT, **version, **begun)
+    add("user.message", content=_TEXT, transformedContent=_TEXT)
+    add("system.message", role="system", content="You keep the mill.")
+    add("assistant.turn_start", turnId="0")
+    said(_TEXT, "call_aaaaaa", "call_bbbbbb")
+    add(
+        "tool.execution_complete", toolCallId="call_bbbbbb", success=True, result={"content": _TEXT}
+    )
+    add("tool.execution_complete", toolCallId="call_aaaaaa", success=False, error={"message": "no"})
+    add("assistant.turn_end", turnId="0")
+    add("session.compaction_start")
+    said("The lanterns hang.")
+    add("session.compaction_complete", success=True, summaryContent="So far: lanterns.")
+    add("session.shutdown", shutdownType="routine", modelMetrics={})
+    add("session.resume", resumeTime="2026-03-01T11:00:00.000Z", eventCount=len(rows))
+    add("user.message", content="And the café?")
+    said("", "call_cccccc")
+    add("tool.execution_complete", toolCallId="call_cccccc", success=True, result={"content": ""})
+    said("It is open.")
+    return joined(map(dumps, rows))
+
+
 SEEDS = {
     f"{_SESSION}.jsonl": claude_code(),
     f"rollout-2026-03-01T10-00-00-{_SESSION}.jsonl": codex(),
@@ -404,5 +445,6 @@ SEEDS = {
     "context.jsonl": kimi(),
     "transcript-session-mill.jsonl": mycodeagent(),
     "lantern.jsonl": astorlm(),
+    f"{_COPILOT}.jsonl": copilot_cli(),
 }
 """File name → bytes."""

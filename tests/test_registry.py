@@ -51,7 +51,7 @@ def named(*values, path=None):
         (PARTS, "qwen"),
         ([TELEMETRY], "qwen"),
         ([{"event_id": "1", "event_type": "message", "payload": {}}], "mycodeagent"),
-        ([{"data": {}, "id": "1", "parentId": None, "type": "x"}], "copilot-cli"),
+        ([{"data": {}, "id": "1", "parentId": None, "type": "user.message"}], "copilot-cli"),
         ([{"type": "session", "id": "1", "cwd": "/"}], "pi"),
         ([head(), *chat(3)], "pi"),
         (chat(3), "pi"),

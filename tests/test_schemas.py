@@ -115,6 +115,27 @@ mycodeagent tool_lifecycle payload tool_call_id status
 mycodeagent checkpoint . event_id timestamp session_id run_id step event_type payload
 mycodeagent checkpoint payload checkpoint_id
 mycodeagent terminal,weather . event_id timestamp session_id run_id step event_type payload
+copilot-cli session.start,user.message,system.message,assistant.turn_start . type data id timestamp
+copilot-cli assistant.message,tool.execution_start,tool.execution_complete . type data id timestamp
+copilot-cli assistant.turn_end,session.usage_record,session.compaction_complete . type data id
+copilot-cli assistant.turn_end,session.usage_record,session.compaction_complete . timestamp
+copilot-cli session.shutdown,beacon.telemetry . type data id timestamp
+copilot-cli session.start,user.message,system.message,assistant.turn_start . parentId
+copilot-cli assistant.message,tool.execution_start,tool.execution_complete . parentId
+copilot-cli assistant.turn_end,session.usage_record,session.compaction_complete . parentId
+copilot-cli session.shutdown,beacon.telemetry . parentId
+copilot-cli session.start data sessionId version producer copilotVersion startTime
+copilot-cli user.message data content
+copilot-cli system.message data role content
+copilot-cli assistant.turn_start,assistant.turn_end data turnId
+copilot-cli assistant.message data messageId content
+copilot-cli assistant.message data/toolRequests/* toolCallId name
+copilot-cli tool.execution_start data toolCallId toolName
+copilot-cli tool.execution_complete data toolCallId success
+copilot-cli tool.execution_complete data/result content
+copilot-cli session.usage_record data usage
+copilot-cli session.compaction_complete data success
+copilot-cli session.shutdown data shutdownType modelMetrics
 astorlm system,user,assistant . role content
 astorlm system content/* type text
 astorlm user content/* type text tool_use_id content
@@ -128,8 +149,10 @@ DAMAGED = {
     "transcript-session-bad_middle",
     "transcript-session-truncated_tail",
 }
-# Agents whose package has another name.
-CLIENTS = {"qwen": "qwen-code"}
+# How the corpus calls the clients of formats that have other names.
+CLIENTS = {"copilot": "copilot-cli", "gemini-cli": "gemini", "qwen-code": "qwen"}
+# In these, records have ids; elsewhere only bare items have.
+WITH_IDS = ("pi", "copilot-cli", "gemini")
 NO_STRING = "is a number where a string is expected"
 NO_INTEGER = "is a number where an integer is expected"
 NO_LINK = "is a number where a string or null is expected"
@@ -185,6 +208,16 @@ WRONG = [
     ("mycodeagent", "message", "/payload/metadata/tool_calls/0/id", "", "has a length below 1"),
     ("mycodeagent", "checkpoint", "/payload/checkpoint_id", 1, NO_STRING),
     ("mycodeagent", "checkpoint", "/payload/retain_start_idx", 1.5, NO_INTEGER),
+    ("copilot-cli", "user.message", "/data/content", None, "is null where a string is expected"),
+    ("copilot-cli", "session.start", "/parentId", 7, NO_LINK),
+    ("copilot-cli", "assistant.message", "/data/toolRequests/0/name", "", "has a length below 1"),
+    (
+        "copilot-cli",
+        "tool.execution_complete",
+        "/data/result",
+        "red",
+        "is a string where an object or null is expected",
+    ),
     ("astorlm", "user", "/content", "words", "is a string where an array is expected"),
     ("astorlm", "user", "/content/0/content", [], "is an array where a string is expected"),
     ("astorlm", "user", "/content/0/type", "tool_use", "is not allowed here"),
@@ -249,7 +282,7 @@ def test_a_lack_is_named_at_its_place(validator, name):
     """A record needs these properties and no others, and each that is gone is named."""
     lacks = set()
     for record in examples(name):
-        if (name != "pi" and "id" in record) or not kind_of(record):
+        if (name not in WITH_IDS and "id" in record) or not kind_of(record):
             continue  # bare items, and conversations, have tests of their own
         for number, (box, key, pointer) in enumerate(places(record)):
             cut = copy.deepcopy(record)
@@ -490,7 +523,7 @@ def test_real_sessions_are_valid(validator, name):
     files = [p for p in CORPUS.glob(f"{name}/*generated*/**/*.jsonl") if p.stem not in DAMAGED]
     for row in (CORPUS / "real-clients" / "INDEX.tsv").read_text().splitlines():
         path, client, _, _, _, damage, *_ = row.split("\t")
-        if client == CLIENTS.get(name, name) and damage == "-":
+        if CLIENTS.get(client, client) == name and damage == "-":
             files.append(CORPUS / "real-clients" / path)
     # Where no client could be run, what people keep to test the readers that they write.
     files = files or [p for p in CORPUS.glob(f"{name}/**/*.jsonl") if "drift" not in p.stem]

@@ -42,7 +42,8 @@ def dangling_parent(context: Context, graph: Graph, row: int, parent: int) -> Fi
     """A record hangs from one that is not in the file.
 
     Finds: A parent id that no record has, or no parent id at all. Where nothing stands before
-        the record, or no resume comes by it, it is information.
+        the record, or no resume comes by it, it is information; so it is in Copilot CLI, which
+        reads in the order of the file.
     Matters: Claude Code 2.0 and pi lose everything before it, in silence or with a 400; newer
         ones bridge the gap.
     Example: A hook's record that was never written, or a torn line.
@@ -297,6 +298,11 @@ def copied_record(context: Context, fault: Fault) -> Finding:
     fix = safe(fault.title, fault.edits)
     severity = Severity.WARNING
     return context.finding("G502", fault.place, fault.message, fix=fix, severity=severity)
+
+
+def dangling_link(context: Context, fault: Fault) -> Finding:
+    """G501 in a session that is read in the order of its file: nothing is out of reach."""
+    return context.finding("G501", fault.place, fault.message, severity=Severity.INFORMATION)
 
 
 def check(context: Context) -> Iterator[Finding]:

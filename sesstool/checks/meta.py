@@ -10,7 +10,7 @@ from pathlib import Path
 from sesstool.checks.compaction import hollow_compaction
 from sesstool.checks.content import bloat, error_echo, orphan_reasoning
 from sesstool.checks.context import Context, manual, safe, unsafe
-from sesstool.checks.graph import copied_record, lost_message
+from sesstool.checks.graph import copied_record, dangling_link, lost_message
 from sesstool.checks.provider import bad_item_id
 from sesstool.checks.rule import rule
 from sesstool.checks.schema import refused_record
@@ -36,9 +36,11 @@ def bad_header(context: Context, fault: Fault) -> Finding:
     """The header record is missing, torn or lacks a field.
 
     Finds: A Codex rollout whose first record is no whole session_meta, or one with a member
-        that Codex cannot read; a pi session whose first line pi cannot read as its header.
-    Matters: Codex does not resume it: "does not start with session metadata". pi takes it for a
-        new session and writes the whole file over as soon as it opens it.
+        that Codex cannot read; a pi session whose first line pi cannot read as its header; a
+        session of Copilot CLI without a session.start.
+    Matters: Codex does not resume it: "does not start with session metadata", nor does Copilot
+        CLI: "Session file is corrupted or incompatible". pi takes it for a new session and
+        writes the whole file over as soon as it opens it.
     Example: The first line is cut.
     Repair: Unsafe: a new header is written from the file's name, the turn contexts and the
         first record, and is marked as recovered; a member that cannot be read is taken out.
@@ -66,8 +68,10 @@ def header_id(context: Context, fault: Fault) -> Finding:
 def misplaced_header(context: Context, fault: Fault) -> Finding:
     """The header is not the first record.
 
-    Finds: Records before the session_meta of a Codex rollout, or before pi's header.
-    Matters: Codex reads the first line only, and does not resume; pi writes the file over.
+    Finds: Records before the session_meta of a Codex rollout, before pi's header, or before the
+        session.start of Copilot CLI.
+    Matters: Codex reads the first line only, and does not resume, nor does Copilot CLI before
+        1.0.80; pi writes the file over.
     Example: Two files joined in the wrong order.
     Repair: Safe: the record moves to the front.
     Seen: Codex 0.117 and newer.
@@ -238,6 +242,7 @@ BY_NAME = {
     "old-format": old_format,
     "lost-message": lost_message,
     "copied-record": copied_record,
+    "dangling-parent": dangling_link,
     "hollow-compaction": hollow_compaction,
     "compaction-bad-pointer": compaction_window,
     "error-echo": error_echo,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from sesstool.checks.context import Context, manual, unsafe
+from sesstool.checks.context import Context, manual, safe, unsafe
 from sesstool.checks.rule import rule
 from sesstool.findings import Finding, Severity
 from sesstool.formats.events import Meaning, Unknown
@@ -68,13 +68,20 @@ def own_schema_violation(context: Context, record: Record, violation: Violation)
 def refused_record(context: Context, fault: Fault) -> Finding:
     """The agent stops at a record, and loads nothing of the session.
 
-    Finds: MyCodeAgent events of an unknown type, or without a part of their envelope.
-    Matters: Its reader raises an error at such an event, wherever it stands.
+    Finds: MyCodeAgent events of an unknown type, or without a part of their envelope; events of
+        Copilot CLI without such a part, or without a member of `data` that it insists on.
+    Matters: Their readers raise an error at such an event, wherever it stands.
     Example: `{"event_id":"…","event_type":"brand_new",…}`
-    Repair: Unsafe, since a newer agent may need it: the record is cut and kept in lost+found.
-    Seen: MyCodeAgent: "is not a valid TranscriptEventType".
+    Repair: Safe where only the envelope is wrong, which says nothing: it is written anew, after the
+        record before. Else unsafe, since a newer agent may need it: the record is cut and kept in
+        lost+found.
+    Seen: MyCodeAgent: "is not a valid TranscriptEventType"; Copilot CLI: "Session file is
+        corrupted".
     """
-    fix = unsafe(f"{fault.title} (it is kept in lost+found)", fault.edits)
+    if fault.safe:
+        fix = safe(fault.title, fault.edits)
+    else:
+        fix = unsafe(f"{fault.title} (it is kept in lost+found)", fault.edits)
     return context.finding("S304", fault.place, fault.message, fix=fix)
 
 

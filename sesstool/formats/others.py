@@ -36,10 +36,6 @@ class Named(Format):
         return Meaning([Unknown("", text(value.get("type")))])
 
 
-def _copilot(value: dict[str, Any]) -> bool:
-    return "data" in value and "id" in value and "parentId" in value
-
-
 def _gemini(value: dict[str, Any]) -> bool:
     return (
         "projectHash" in value
@@ -61,7 +57,6 @@ def _cursor(value: dict[str, Any]) -> bool:
 
 
 NAMED: tuple[Format, ...] = (
-    Named("copilot-cli", "Copilot CLI", _copilot),
     Named("gemini", "Gemini CLI", _gemini),
     Named("droid", "Factory Droid", _droid),
     Named("cursor", "Cursor agent", _cursor),

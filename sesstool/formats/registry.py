@@ -17,6 +17,7 @@ from sesstool.formats.base import Format
 from sesstool.formats.claude_code import ClaudeCode
 from sesstool.formats.claude_history import ClaudeHistory
 from sesstool.formats.codex import Codex
+from sesstool.formats.copilot_cli import CopilotCLI
 from sesstool.formats.goose import Goose
 from sesstool.formats.kimi import Kimi
 from sesstool.formats.mycodeagent import MyCodeAgent
@@ -45,6 +46,7 @@ FORMATS: tuple[Format, ...] = (
     ClaudeHistory(),
     Qwen(),
     Kimi(),
+    CopilotCLI(),
     *NAMED,
 )
 ENOUGH = 50

@@ -131,7 +131,7 @@ class Session:
         # A record about the session only has no words, no calls and nothing that steers.
         idle = len(events) == 1 and type(events[0]) is Meta
         if self.graph is None:
-            if not idle:
+            if not idle and not meaning.scope:
                 self._linear.see(record, meaning)
         elif meaning.linked:
             if meaning.parent and meaning.parent == self.id:
@@ -208,6 +208,7 @@ class _Linear:
         self._starts = array("q")
         self._kept_from = 0
         self._replaced = 0
+        self._begun: tuple[int, int] | None = None
         self._undone: list[tuple[int, int]] = []
 
     def see(self, record: Record, meaning: Meaning) -> None:
@@ -226,13 +227,20 @@ class _Linear:
                     if event.kept_from >= len(self._starts):
                         self._replaced = record.start
                 elif event.summary:
-                    self._count, self._turns = 0, []
-                    self._replaced = record.start
+                    self._summed_up(*(self._begun or (self._count, record.start)))
             elif isinstance(event, StateChange) and event.name == "rollback":
                 self._roll_back(event.value, record.start)
+            elif isinstance(event, StateChange) and event.name == "compaction begins":
+                self._begun = self._count, record.start
         if talk:
             self._counts.append(before)
             self._starts.append(record.start)
+
+    def _summed_up(self, count: int, start: int) -> None:
+        """Leave out the first messages, which stand before an offset; others came meanwhile."""
+        self._turns = [(n - count, at) for n, at in self._turns if at >= start]
+        self._count -= count
+        self._replaced, self._begun = start, None
 
     def _roll_back(self, turns: Any, start: int) -> None:
         if type(turns) is int and 0 < turns <= len(self._turns):

@@ -167,6 +167,8 @@ def flat(content: Any, told: Told = json_of) -> str:
 
 def _thought(block: Any, told: Told) -> str:
     """What a thinking block says; of a sealed one its seal, or what is `told` of it."""
+    if type(block) is str:
+        return block
     held = mapping(block)
     said = next((text(held[k]) for k in ("thinking", "think", "text") if held.get(k)), "")
     said = said or flat(held.get("summary") or held.get("content"), told)
