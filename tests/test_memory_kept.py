@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sesstool.api.remembering import Remembered, memory
+from sesstool.caches.folder import memory_path
 from sesstool.errors import NotASessionError
 from sesstool.model.session import open_session
 from sesstool.records.recover import HEAD_LINES
@@ -57,7 +58,7 @@ def fresh(path):
 
 def kept(path):
     """The file of the cache, which must be there."""
-    cache = keeping.cache_path(path)
+    cache = memory_path(path)
     assert cache.is_file()
     return cache
 
@@ -595,13 +596,13 @@ def test_nothing_is_kept_of_what_is_packed(tmp_path):
     path.write_bytes(gzip.compress(jsonl(*SAMPLE)))
     found = memory(path)
     assert found.as_dict() == memory_of(*SAMPLE).as_dict()
-    assert not keeping.cache_path(path).exists()
+    assert not memory_path(path).exists()
 
 
 def test_old_files_of_the_cache_go(session, monkeypatch):
     """Those that nobody asked for the longest."""
     monkeypatch.setattr(keeping, "_MOST", 2)
-    folder = keeping.cache_path(session).parent
+    folder = memory_path(session).parent
     folder.mkdir(parents=True)
     for n in range(4):
         (folder / f"{n}.json").write_bytes(b"{}")

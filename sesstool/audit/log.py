@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sesstool.audit.chain import Chain, origin
+from sesstool.caches.forget import forget
 from sesstool.errors import WriteError
 
 Shown = Callable[[str], str]
@@ -48,9 +49,13 @@ def append(state: Path, *changes: Change, shown: Shown | None = None) -> None:
     """Add a line for each change, all or none, and return when they are on disk.
 
     `shown` takes out of a path or a name what the log must not hold; then the account is told by
-    its number alone. Raises WriteError, which leaves the log as it was.
+    its number alone. What the caches hold of these files goes first. Raises WriteError, which
+    leaves the log as it was, or tells that a cache could not be cleared.
     """
-    CHAIN.append(state, [_row(change, shown) for change in changes])
+    try:
+        forget([change.path for change in changes])
+    finally:
+        CHAIN.append(state, [_row(change, shown) for change in changes])
 
 
 def note_copy(

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Concatenate, ParamSpec, Self, TextIO
 
@@ -128,6 +129,32 @@ class Speed(Number):
         if speed and not SLOWEST <= speed <= FASTEST:
             self.fail(f"it is not from {SLOWEST:g} to {FASTEST:g}", param, ctx)
         return speed
+
+
+class Moment(click.ParamType[datetime]):
+    """A date or a time: with `first` the first moment of a date, else 24:00 UTC, its end."""
+
+    name = "date"
+
+    def __init__(self, *, first: bool = False) -> None:
+        """Say which end of a date counts."""
+        self._first = first
+
+    def convert(
+        self,
+        value: str | datetime,
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> datetime:
+        """Read the text of an option."""
+        from sesstool.retention import units  # noqa: PLC0415 - help needs no dates
+
+        if isinstance(value, datetime):
+            return value
+        try:
+            return units.moment(value) if self._first else units.end(value)
+        except UsageError as error:
+            self.fail(f"it {error.message}: {error.hint}", param, ctx)
 
 
 def common(

@@ -42,6 +42,7 @@ COMMANDS = {
     "trash": ("sesstool.cli.trash:command", "Give back, or delete, what prune took away."),
     "audit": ("sesstool.cli.audit:command", "Show and verify the log of every write."),
     "browse": ("sesstool.cli.browse:command", "Look at sessions in a full-screen app."),
+    "search": ("sesstool.cli.search:command", "Look for words in what sessions say."),
     "show": ("sesstool.cli.show:command", "Print a session as plain text."),
     "replay": ("sesstool.cli.replay:command", "Show a session again, as it was recorded."),
     "memory": ("sesstool.cli.memory:command", "Tell what a session was about, and how it stands."),

@@ -15,7 +15,7 @@ import click
 from sesstool import api
 from sesstool.api import retaining
 from sesstool.api.previews import Saved
-from sesstool.cli.common import Common, common, out_stream, settings, worst
+from sesstool.cli.common import Common, Moment, common, out_stream, settings, worst
 from sesstool.cli.keys import agreed, can_ask, key_options, keys_of
 from sesstool.cli.sealed import again
 from sesstool.cli.streams import printed, refuse_report, tell, unprinted
@@ -24,7 +24,7 @@ from sesstool.errors import SesstoolError, UsageError, WriteError
 from sesstool.records.write import create
 from sesstool.report import retention as report
 from sesstool.report.retention_page import Heads, page
-from sesstool.retention import holds, trash, units
+from sesstool.retention import holds, trash
 from sesstool.retention.cleanup import places
 from sesstool.retention.policy import Policy, chosen
 
@@ -36,26 +36,6 @@ _ELSEWHERE = (
     "not reached: backups, snapshots, copies elsewhere and what agents keep in the cloud; "
     "-v lists all"
 )
-
-
-class Moment(click.ParamType[datetime]):
-    """A date, which ends at 24:00 UTC, or a time."""
-
-    name = "date"
-
-    def convert(
-        self,
-        value: str | datetime,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> datetime:
-        """Read the text of an option."""
-        if isinstance(value, datetime):
-            return value
-        try:
-            return units.end(value)
-        except UsageError as error:
-            self.fail(f"it {error.message}: {error.hint}", param, ctx)
 
 
 @click.command("prune")

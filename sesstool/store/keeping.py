@@ -9,20 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from platformdirs import user_cache_path
-
+from sesstool.caches.folder import is_own, memory_path
 from sesstool.errors import SesstoolError
 from sesstool.formats.base import Format
 from sesstool.formats.terms import Place
 from sesstool.records.heal import decode, heal
 from sesstool.records.source import FileSource, Source, read_file
-from sesstool.records.write import create, make_folder, real_path
+from sesstool.records.write import create, make_folder
 from sesstool.store.lineage import whole
 from sesstool.store.memory import SessionMemory
 
@@ -55,20 +53,14 @@ def digest(source: Source, at: int) -> str:
     return seen.hexdigest()
 
 
-def cache_path(path: Path) -> Path:
-    """Where the state of a session is kept."""
-    name = hashlib.sha256(os.fsencode(real_path(path))).hexdigest()
-    return user_cache_path("sesstool", appauthor=False) / "memory" / f"{name}.json"
-
-
 def save(source: FileSource, memory: SessionMemory, to: Reached) -> None:
     """Keep the state of the memory of a plain file. Raises SesstoolError or OSError."""
     assert source.path is not None
-    path = cache_path(source.path)
+    path = memory_path(source.path)
     make_folder(path.parent)
     value = {"file": _file(source), "reached": to, "memory": memory.saved()}
     body = json.dumps(value, separators=(",", ":")).encode()
-    new = not _is_own(path)
+    new = not is_own(path)
     if new:  # a link would lead the write elsewhere
         path.unlink(missing_ok=True)
     create(path, [_sum(body), b"\n", body], force=True)
@@ -82,11 +74,11 @@ def load(source: FileSource, form: Format) -> tuple[SessionMemory, Reached] | No
     Raises ValueError, with the reason in words, where it is of no use.
     """
     assert source.path is not None
-    path = cache_path(source.path)
+    path = memory_path(source.path)
     if not os.path.lexists(path):
         return None
     try:
-        if not _is_own(path):
+        if not is_own(path):
             raise ValueError("it is not the file of this user")
         raw = read_file(path) if path.stat().st_size <= _LARGEST else b""
     except OSError as error:
@@ -110,14 +102,6 @@ def load(source: FileSource, form: Format) -> tuple[SessionMemory, Reached] | No
         raise ValueError("the file was rewritten")
     memory = SessionMemory.restored(form, saved, partial(record_at, source))
     return memory, Reached(at, line, told)
-
-
-def _is_own(path: Path) -> bool:
-    """Whether a file is there which this user made, and no link to one."""
-    with suppress(FileNotFoundError):
-        now = path.lstat()
-        return stat.S_ISREG(now.st_mode) and (os.name == "nt" or now.st_uid == os.geteuid())
-    return False
 
 
 def _file(source: FileSource) -> list[int]:

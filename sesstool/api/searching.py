@@ -1,0 +1,203 @@
+"""Search: what was said and done in the sessions of this computer, session by session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from sesstool.api.listing import sessions
+from sesstool.errors import AuthError, InputError, NotASessionError, SesstoolError, UsageError
+from sesstool.formats.registry import by_name
+from sesstool.library.arrange import Row, owner_of, project_of
+from sesstool.library.discover import Item
+from sesstool.library.glance import Glance, look
+from sesstool.search.scan import Hit, Scan, may_hold, opened
+from sesstool.search.wanted import Wanted
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
+
+__all__ = ["Found", "Hit", "Part", "Rest", "Tally", "Wanted", "search"]
+
+# A clock may be wrong by so much: what was written last before is not looked at for later records.
+_SLACK = timedelta(days=1)
+
+
+class Found(NamedTuple):
+    """A session with hits, which follow. `glance` is None where nobody asked for more than it."""
+
+    item: Item
+    glance: Glance | None
+    format: str
+
+    @property
+    def row(self) -> Row:
+        """As lists have it."""
+        return self.item, self.glance
+
+    @property
+    def id(self) -> str:
+        """The id of the session, or of that which it is a part of; "" where it is not known."""
+        return owner_of(self.row) or (self.glance.id if self.glance else "") or self.item.id
+
+    @property
+    def resume(self) -> str:
+        """The agent's own command that resumes it, or ""."""
+        return by_name(self.format).resume_command(self.id) if self.format else ""
+
+
+class Rest(NamedTuple):
+    """What is not shown of the session before: so many lines more may match, by their bytes."""
+
+    more: int
+
+
+Part = Found | Hit | Rest
+"""What a search gives, one after the other."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a search came to; it grows while it goes on.
+
+    `locked` counts the sessions that are encrypted and that no key opened, `unread` the others
+    that could not be searched, `records` the damaged records and lines too long that may match.
+    """
+
+    sessions: int = 0
+    size: int = 0
+    found: int = 0
+    hits: int = 0
+    locked: int = 0
+    unread: int = 0
+    records: int = 0
+
+
+def search(
+    wanted: Wanted,
+    names: Iterable[str] = (),
+    *,
+    keys: Keys | None = None,
+    agents: frozenset[str] = frozenset(),
+    projects: frozenset[str] = frozenset(),
+    limit: int = 5,
+    context: int = 60,
+    bare: bool = False,
+    tally: Tally | None = None,
+    tell: Callable[[SesstoolError], None] = lambda _: None,
+) -> Iterator[Part]:
+    """Look through sessions, the newest first; by default those of all agents on this computer.
+
+    A session with hits comes first, then its hits, at most `limit` where that is not 0, each with
+    `context` characters around it; `bare` asks for nothing but the sessions. A project is a path
+    or the last name in one. `tell` is told what cannot be searched, and the rest goes on. Raises
+    InputError where a name means nothing.
+    """
+    tally = tally or Tally()
+    for item in sorted(sessions(names), key=lambda item: -item.mtime):
+        if _is_meant(item, wanted, agents):
+            one = _One(item, wanted, keys, agents, projects, tally, tell)
+            yield from one.search(limit, context, bare=bare)
+
+
+def _is_meant(item: Item, wanted: Wanted, agents: frozenset[str]) -> bool:
+    """Whether a session may be meant, as far as its place and its time tell."""
+    if agents and item.format and item.format not in agents:
+        return False
+    return wanted.since is None or item.mtime / 1e9 >= (wanted.since - _SLACK).timestamp()
+
+
+@dataclass(slots=True)
+class _One:
+    """The search of one session."""
+
+    item: Item
+    wanted: Wanted
+    keys: Keys | None
+    agents: frozenset[str]
+    projects: frozenset[str]
+    tally: Tally
+    tell: Callable[[SesstoolError], None]
+
+    def search(self, limit: int, context: int, *, bare: bool) -> Iterator[Part]:
+        tally = self.tally
+        tally.sessions += 1
+        if self._is_without():
+            return
+        path = self.item.path
+        if self.item.trouble:
+            tally.unread += 1
+            self.tell(InputError(f"cannot search {path}: {self.item.trouble}"))
+            return
+        try:
+            with opened(path, self.keys, self.wanted, home=self.item.format) as scan:
+                yield from self._through(scan, limit, context, bare=bare)
+                self._account(scan)
+        except NotASessionError as error:
+            tally.unread += 1
+            self.tell(error)
+        except (AuthError, UsageError) as error:  # the latter is about the keys
+            tally.locked += 1
+            self.tell(error)
+        except InputError as error:
+            tally.unread += 1
+            self.tell(error)
+
+    def _is_without(self) -> bool:
+        """Whether a plain file can be left alone by what its bytes are."""
+        item = self.item
+        if item.trouble or item.packed:
+            return False
+        try:
+            return not may_hold(f"{item.folder}{os.sep}{item.name}", self.wanted)
+        except OSError:
+            return False  # it is told when it is opened
+
+    def _through(self, scan: Scan, limit: int, context: int, *, bare: bool) -> Iterator[Part]:
+        for hit in scan.hits(1 if bare else limit, context):
+            if scan.searched.hits == 1:
+                found = self._found(scan, bare=bare)
+                if found is None:
+                    return
+                self.tally.found += 1
+                yield found
+                if bare:
+                    return
+            self.tally.hits += 1
+            yield hit
+        if scan.searched.more:
+            yield Rest(scan.searched.more)
+
+    def _found(self, scan: Scan, *, bare: bool) -> Found | None:
+        """The session, None where it is not one of those that are meant."""
+        form = scan.format.name
+        if self.agents and form not in self.agents:
+            return None
+        glance = None if bare and not self.projects else look(self.item, self.keys)
+        if self.projects and not any(map(self._is_of, _projects((self.item, glance)))):
+            return None
+        return Found(self.item, glance, form)
+
+    def _is_of(self, project: str) -> bool:
+        return project in self.projects or project.rpartition("/")[2] in self.projects
+
+    def _account(self, scan: Scan) -> None:
+        searched = scan.searched
+        self.tally.size += searched.size
+        self.tally.records += searched.unread + searched.long
+        if searched.unread or searched.long:
+            parts = [f"{searched.unread:,} damaged records that may say it"] * bool(searched.unread)
+            parts += [f"{searched.long:,} lines that are too long"] * bool(searched.long)
+            self.tell(
+                InputError(
+                    f"not searched in {self.item.path}: {' and '.join(parts)}",
+                    hint="sesstool validate tells what is wrong with it",
+                )
+            )
+
+
+def _projects(row: Row) -> set[str]:
+    return {project_of(row), row[1].cwd if row[1] else ""} - {""}

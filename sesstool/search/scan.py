@@ -1,0 +1,310 @@
+"""One session searched from its first byte to its last; only lines that may match are decoded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sesstool.errors import InputError
+from sesstool.formats.base import Format
+from sesstool.formats.registry import SAMPLE, by_name, detect, is_likely
+from sesstool.model.passages import Passage, passages
+from sesstool.records.heal import decode
+from sesstool.records.opening import is_sealed, open_source
+from sesstool.records.packed import codec_of
+from sesstool.records.recover import records, utf16
+from sesstool.records.source import CHUNK, bare_path, unreadable
+from sesstool.search.wanted import Excerpt, Wanted, excerpt, said
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
+
+LONGEST = 64 << 20
+"""A longer line is not searched, which is told."""
+_HEAD = 1 << 16
+_MAGIC = 1 << 12
+# So far before a result the call is looked for that it answers.
+_BACK = 16 << 20
+# Of a line that is longer than what is read at once, so much is read again: no query is longer.
+_OVERLAP = 1 << 12
+
+Read = Callable[[int, int], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that says what is looked for.
+
+    `line` counts from 1, `start` is the byte offset of its record. `kind` and `pointer` are those
+    of a `Passage`, `name` is the role of a message or the tool of a call or a result, "" where it
+    is not known. `time` is as recorded, `scope` the subagent.
+    """
+
+    line: int
+    start: int
+    time: str
+    kind: str
+    name: str
+    pointer: str
+    scope: str
+    excerpt: Excerpt
+
+
+@dataclass(slots=True)
+class Searched:
+    """What a search of one file came to.
+
+    `more` counts the lines behind the last hit asked for whose bytes may match, `unread` the
+    damaged records whose bytes may, `long` the lines that are too long. `format` is "" as long as
+    nobody had to know.
+    """
+
+    path: Path
+    format: str = ""
+    hits: int = 0
+    more: int = 0
+    unread: int = 0
+    long: int = 0
+    size: int = 0
+
+
+class Scan:
+    """The search of one file that is open."""
+
+    def __init__(self, path: Path, read: Read, size: int, wanted: Wanted, *, home: str) -> None:
+        """Begin; `read` gives so many of the `size` bytes from an offset on.
+
+        `home` names the format of the agent in whose home it lies, or is "".
+        """
+        self._path, self._read, self._size, self._wanted = path, read, size, wanted
+        self._home = home
+        self.searched = Searched(path)
+        self._tools: dict[str, str] = {}
+        self._format: Format | None = None
+        self._counted, self._line = 0, 1
+
+    def hits(self, limit: int, context: int) -> Iterator[Hit]:
+        """The hits in file order, at most so many where `limit` is not 0. Raises InputError."""
+        searched, sieve = self.searched, self._wanted.sieve
+        for at, data, end in blocks(self._read, searched):
+            if not at and utf16(data[:256]):
+                raise InputError(
+                    f"{self._path} is UTF-16, which no agent reads",
+                    hint="sesstool repair turns it into UTF-8",
+                )
+            for start, stop in sieve.lines(data, end):
+                if limit and searched.hits >= limit:
+                    searched.more += 1
+                    continue
+                raw = data[start:stop]
+                try:
+                    value = decode(raw)
+                except ValueError:
+                    value = None
+                if type(value) is dict:
+                    yield from self._taken(self._of(value, at + start, context), limit)
+                elif not raw.isspace() and raw:
+                    yield from self._damaged(at + start, limit, context)
+                    return
+
+    def _damaged(self, since: int, limit: int, context: int) -> Iterator[Hit]:
+        """The rest of the hits, where lines are no records: the slow way, from its beginning."""
+        searched, sieve = self.searched, self._wanted.sieve
+        for record in records(_Bytes(self._path, self._read, self._size)):
+            if record.end <= since or not sieve.may(record.raw):
+                continue
+            if record.value is None:
+                searched.unread += bool(record.raw.strip())
+            elif limit and searched.hits >= limit:
+                searched.more += 1
+            else:
+                found = self._of(record.value, record.start, context, record.line)
+                yield from self._taken(found, limit)
+
+    def _taken(self, found: Iterator[Hit], limit: int) -> Iterator[Hit]:
+        """Those of the hits that are still asked for."""
+        for hit in found:
+            if limit and self.searched.hits >= limit:
+                self.searched.more += 1
+                return
+            self.searched.hits += 1
+            yield hit
+
+    def _of(self, value: dict[str, Any], start: int, context: int, line: int = 0) -> Iterator[Hit]:
+        """The hits in a record."""
+        meaning = self.format.meaning(value)
+        wanted = self._wanted
+        if not wanted.at(meaning.time):
+            return
+        for passage in passages(value, meaning):
+            span = wanted.within(passage, lambda call: self._tool(call, start))
+            if span is None:
+                continue
+            yield Hit(
+                line or self._number(start),
+                start,
+                meaning.time,
+                passage.kind,
+                passage.name or self._tool(passage.id, start),
+                passage.pointer,
+                meaning.scope,
+                excerpt(said(passage), span, context),
+            )
+
+    @property
+    def format(self) -> Format:
+        """The format, by the head of the file. Raises NotASessionError."""
+        if self._format is None:
+            head = _Bytes(self._path, self._read, min(self._size, _HEAD))
+            values = [v for record in islice(records(head), SAMPLE) if (v := record.value)]
+            plain = bare_path(self._path)
+            form = by_name(self._home) if self._home else None
+            if form is None or not is_likely(form, values, plain):
+                form = detect(values, plain, str(self._path))[0]
+            self._format = form.fitting(values)
+            self.searched.format = form.name
+        return self._format
+
+    def _number(self, start: int) -> int:
+        """The number of the line at an offset; they are asked for in file order."""
+        while self._counted < start:
+            data = self._read(self._counted, min(start - self._counted, CHUNK))
+            if not data:
+                break
+            self._line += data.count(b"\n")
+            self._counted += len(data)
+        return self._line
+
+    def _tool(self, call: str, before: int) -> str:
+        """The tool that was called with an id before an offset, "" where none is found."""
+        if call and call not in self._tools:
+            self._tools[call] = next(filter(None, self._named(call, before)), "")
+        return self._tools.get(call, "")
+
+    def _named(self, call: str, end: int) -> Iterator[str]:
+        """The tools of the calls with an id, the last one before an offset first."""
+        sign = call.encode("utf-8", "surrogatepass")
+        least = max(end - _BACK, 0)
+        while end > least:
+            start = max(end - CHUNK, 0)
+            data = self._read(start, end - start)
+            first = data.find(b"\n") + 1 if start else 0
+            at = data.rfind(sign, first)
+            while at >= 0:
+                begin = data.rfind(b"\n", first, at) + 1 or first
+                yield self._called(data[begin:].partition(b"\n")[0], call)
+                at = data.rfind(sign, first, begin)
+            if not first and start:
+                return  # a line of many bytes, which is not looked into
+            end = start + first if start else 0
+
+    def _called(self, raw: bytes, call: str) -> str:
+        try:
+            value = decode(raw)
+        except ValueError:
+            return ""
+        if type(value) is not dict:
+            return ""
+        said: Iterator[Passage] = passages(value, self.format.meaning(value))
+        return next((p.name for p in said if p.kind == "call" and p.id == call), "")
+
+
+def may_hold(path: str, wanted: Wanted) -> bool:
+    """Whether a file may say it, as its bytes tell; also where they are packed, or no UTF-8.
+
+    Most files do not, and this is all that is done with them. Raises OSError.
+    """
+    may = wanted.sieve.may
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        data = os.pread(descriptor, CHUNK, 0)
+        if is_sealed(data[:_MAGIC]) or codec_of(data) or utf16(data[:_MAGIC]):
+            return True
+        at = 0
+        while data:
+            if may(data):
+                return True
+            if len(data) < CHUNK:
+                break
+            at += data.rfind(b"\n") + 1 or CHUNK - _OVERLAP
+            data = os.pread(descriptor, CHUNK, at)
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def opened(path: Path, keys: Keys | None, wanted: Wanted, *, home: str = "") -> Iterator[Scan]:
+    """A file, open to be searched. Raises InputError and AuthError."""
+    with ExitStack() as stack:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            stack.callback(os.close, descriptor)
+            head = os.pread(descriptor, _MAGIC, 0)
+            size = os.fstat(descriptor).st_size
+        except OSError as error:
+            raise unreadable("open", path, error) from error
+        if is_sealed(head, path) or codec_of(head):
+            source = stack.enter_context(open_source(path, keys))
+            yield Scan(path, lambda at, n: source.read(at, at + n), source.size, wanted, home=home)
+            return
+
+        def read(at: int, size: int) -> bytes:
+            try:
+                return os.pread(descriptor, size, at)
+            except OSError as error:
+                raise unreadable("read", path, error) from error
+
+        yield Scan(path, read, size, wanted, home=home)
+
+
+def blocks(read: Read, searched: Searched) -> Iterator[tuple[int, bytes, int]]:
+    """The bytes in blocks: where each begins, its bytes, and how many of them are whole lines."""
+    at, size = 0, CHUNK
+    while data := read(at, size):
+        end = data.rfind(b"\n") + 1
+        if len(data) < size:
+            yield at, data, len(data)
+            at += len(data)
+            break
+        if end:
+            yield at, data, end
+            at, size = at + end, CHUNK
+        elif size < LONGEST:
+            size *= 4
+        else:
+            searched.long += 1
+            at, size = _behind(read, at + len(data)), CHUNK
+    searched.size = at
+
+
+def _behind(read: Read, at: int) -> int:
+    """The offset behind the line that goes on at one."""
+    while data := read(at, CHUNK):
+        end = data.find(b"\n") + 1
+        if end:
+            return at + end
+        at += len(data)
+    return at
+
+
+class _Bytes:
+    """What is read as a source: its first `size` bytes."""
+
+    def __init__(self, path: Path, read: Read, size: int) -> None:
+        self.name, self.codec = str(path), ""
+        self.path: Path | None = path
+        self.size = size
+        self._read = read
+
+    def read(self, start: int, end: int) -> bytes:
+        return self._read(start, max(min(end, self.size) - start, 0))
+
+    def chunks(self) -> Iterator[bytes]:
+        for start in range(0, self.size, CHUNK):
+            yield self.read(start, start + CHUNK)
