@@ -17,6 +17,7 @@ OUTPUTS = [
     *(
         "audit",
         "changes",
+        "conversion",
         "diff",
         "doctor",
         "export",

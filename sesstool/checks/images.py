@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import string
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +10,7 @@ from sesstool.checks.context import Context, unsafe
 from sesstool.checks.rule import rule
 from sesstool.checks.surgery import replace_value
 from sesstool.findings import Finding, Severity
+from sesstool.formats.pictures import ELSEWHERE, picture_fault
 from sesstool.formats.terms import Place
 from sesstool.formats.values import mapping, text
 from sesstool.formats.wording import removed_text
@@ -20,18 +18,7 @@ from sesstool.records.edits import Edit
 from sesstool.records.jsonspan import dumps
 from sesstool.records.recover import Record
 
-_MAGIC = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"RIFF": "image/webp",
-    b"%PDF": "application/pdf",
-}
-_ALPHABET = (string.ascii_letters + string.digits + "+/").encode()
-_PNG_END = b"IEND\xaeB\x60\x82"
-_IMAGE_LIMIT = 5 << 20
 _KINDS = frozenset({"image", "document", "input_image", "image_url"})
-_ELSEWHERE = "elsewhere"
 
 
 @rule("C603", "bad-image", Severity.ERROR)
@@ -66,7 +53,7 @@ def image_findings(
     for n, block in enumerate(content):
         if type(block) is not dict or text(block.get("type")) not in _KINDS:
             continue
-        fault = _fault(*_data(block))
+        fault = picture_fault(*_data(block))
         if fault:
             place = Place(record.line, record.start, record.end, f"{pointer}/{n}")
             found.append(bad_image(context, place, block, fault))
@@ -86,43 +73,14 @@ def _data(block: dict[str, Any]) -> tuple[str, str]:
         if "source" in block and not source:
             return "", ""
         if source.get("type") != "base64":
-            return "", _ELSEWHERE
+            return "", ELSEWHERE
         return text(source.get("data")), text(source.get("media_type"))
     url = block.get("image_url")
     url = text(mapping(url).get("url")) if type(url) is dict else text(url)
     if not url.startswith("data:"):
-        return "", _ELSEWHERE if url or "image_url" not in block else ""
+        return "", ELSEWHERE if url or "image_url" not in block else ""
     head, _, data = url[5:].partition(",")
     return data, head.partition(";")[0]
-
-
-def _fault(data: str, declared: str) -> str:
-    if declared == _ELSEWHERE:
-        return ""
-    if not data:
-        return "it is empty"
-    if len(data) > _IMAGE_LIMIT:
-        return f"it has {len(data)} bytes, over 5 MB"
-    try:
-        start = base64.b64decode(data[:64], validate=True)
-        end = base64.b64decode(data[len(data) // 4 * 4 - 32 :], validate=True)
-        if not _is_plain(data):
-            binascii.a2b_base64(data, strict_mode=True)
-    except (binascii.Error, ValueError):
-        return "it is no base64"
-    kinds = [kind for magic, kind in _MAGIC.items() if start.startswith(magic)]
-    if not kinds:
-        return f"it says {declared}, its bytes are no image"
-    if declared.replace("jpg", "jpeg") != kinds[0]:
-        return f"it says {declared}, its bytes are {kinds[0]}"
-    return "it is cut" if kinds[0] == "image/png" and _PNG_END not in end else ""
-
-
-def _is_plain(data: str) -> bool:
-    """Whether a text is surely base64; a fraction of the cost of decoding it."""
-    body = data.rstrip("=")
-    padded = len(data) % 4 == 0 and len(data) - len(body) <= 2
-    return padded and body.isascii() and not body.encode().translate(None, _ALPHABET)
 
 
 def _copies(value: Any, block: dict[str, Any], pointer: str) -> Iterator[str]:

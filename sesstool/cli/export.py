@@ -1,4 +1,4 @@
-"""`sesstool export`: a session as a page, as Markdown, as JSON, or as a recording."""
+"""`sesstool export`: a session for people to read, or as one of another format."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sesstool.cli.common import Common, Number, Speed, common
+from sesstool.cli.converting import converted, refuse_for
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.redacted import bounded, kept_in_place
 from sesstool.cli.show import branch_option, line_range
@@ -24,6 +25,7 @@ from sesstool.cli.streams import (
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.export import WRITERS, writer
+from sesstool.formats.registry import TARGETS
 from sesstool.report.base import count
 
 if TYPE_CHECKING:
@@ -50,14 +52,14 @@ class Size(click.ParamType[tuple[int, int]]):
 
 
 @click.command("export")
-@common("text")
+@common("text", "json")
 @click.argument("path")
 @click.option(
     "--to",
-    type=click.Choice([*WRITERS, CAST]),
+    type=click.Choice([*WRITERS, CAST, *TARGETS]),
     default="html",
     show_default=True,
-    help="What to make of it.",
+    help="What to make of it: something to read, or a session of another format.",
 )
 @click.option("--records", default="", metavar="FROM:TO", help="Only the records of these lines.")
 @branch_option
@@ -121,10 +123,11 @@ def command(
     passphrase_fd: int | None,
     format_name: str | None,
 ) -> int:
-    """Write a session for people to read: one HTML page, Markdown, JSON, or a recording.
+    """Write a session for people to read, or as a session of another format.
 
-    The page needs no network and no script; asciinema plays the recording, called cast. What
-    comes of it holds the text of the session, and -o writes it for you alone to read.
+    The page needs no network and no script; asciinema plays the recording, called cast. Of another
+    format it holds what a resume would send, and another agent goes on with it: what was lost is
+    told. What comes of it holds the text of the session, and -o writes it for you alone to read.
     """
     from sesstool.api.exporting import exported  # noqa: PLC0415 - start-up time
     from sesstool.export.sections import Choice, Reading  # noqa: PLC0415 - the same
@@ -135,6 +138,11 @@ def command(
     useless = key is not None and profile is None
     if trace is not None and to != "html":
         raise UsageError(f"--trace is for html, and not for {to}", hint="leave it out")
+    if to in TARGETS:
+        others = {"--records": records, "--no-thinking": no_thinking, "--notes": notes}
+        refuse_for(to, shared, target, others, force=force)
+    elif shared.output_format != "text":
+        raise UsageError(f"-f json is not for {to}", hint="leave it out")
     _refuse(to, target, split=split, expand=expand, force=force, key=useless)
     told = _of_cast(to, cast_version, size, speed, idle, no_typing=no_typing)
     if to == CAST:
@@ -152,7 +160,9 @@ def command(
     with exported(
         found, profile=profile or "", key=secret, format_name=format_name or "", keys=keys
     ) as session:
-        if to == CAST:
+        if to in TARGETS:
+            target = converted(shared, session, to, branch, target, force=force)
+        elif to == CAST:
             poured(shared, map(str.encode, _cast(session, branch, told)), force=force)
         else:
             reading = Reading(
@@ -233,5 +243,5 @@ def _refuse(
     if target is not None:
         if split:
             refuse_nowhere(target)
-        else:
+        elif to not in TARGETS:
             refuse_taken(target, force=force)

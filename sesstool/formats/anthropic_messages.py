@@ -18,6 +18,7 @@ from sesstool.formats.anthropic_blocks import (
     is_block,
     result_block,
 )
+from sesstool.formats.anthropic_writer import AnthropicScribe
 from sesstool.formats.base import Format
 from sesstool.formats.events import Event, Meaning, Message, Meta, ToolResult
 from sesstool.formats.terms import ASKING, Question, Score
@@ -42,6 +43,7 @@ class AnthropicMessages(Format):
     once = True
     pairing = "next"
     waits = ASKING
+    scribe = AnthropicScribe
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`. An agent that adds ids or a side file to such messages goes first."""
@@ -69,6 +71,10 @@ class AnthropicMessages(Format):
             ]
             return Meaning([Meta("", "conversation")], nested=inner)
         return Meaning([Meta("", "system")])
+
+    def system(self, value: dict[str, Any]) -> Any:
+        """See `Format.system`."""
+        return value.get("system") if "role" not in value and "messages" not in value else None
 
     def answer(self, question: Question) -> bytes:
         """See `Format.answer`."""

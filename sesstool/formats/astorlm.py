@@ -21,6 +21,7 @@ from sesstool.formats.anthropic_blocks import (
     block_event,
     result_block,
 )
+from sesstool.formats.astorlm_writer import AstorScribe
 from sesstool.formats.base import Format
 from sesstool.formats.events import Meaning, Message, Thinking, ToolResult
 from sesstool.formats.forking import Forker, Parent
@@ -105,6 +106,7 @@ class AstorLM(Format):
     pairing = "next"
     harmless = frozenset({"bash_get_output", "glob", "grep", "ls", "read"})
     forker = AstorForker
+    scribe = AstorScribe
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`. Bare Anthropic messages have neither ids nor a side file."""

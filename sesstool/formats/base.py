@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from sesstool.formats.events import Meaning
+from sesstool.formats.events import Meaning, Message
 from sesstool.formats.forking import Forker
 from sesstool.formats.payloads import Payload, of_results
 from sesstool.formats.terms import (
@@ -22,6 +22,7 @@ from sesstool.formats.terms import (
     Trace,
     Tracker,
 )
+from sesstool.formats.turns import Scribe
 from sesstool.records.heal import Kind
 from sesstool.records.source import SEALED, is_transcript, snapshot_of
 from sesstool.text import quoted
@@ -47,7 +48,8 @@ class Format(ABC):
     `fields` tells what is not plain text, by the keys on the way to it with dots between them
     (indexes of lists left out); `.**` at the end stands for all below. `beyond` are places known to
     hold texts of sessions where `parts` and `traces` do not reach. Files whose names begin with
-    `parts_begin` are parts of a session, of which only their records tell. `forker` writes forks.
+    `parts_begin` are parts of a session, of which only their records tell. `forker` writes forks,
+    `scribe` sessions that were of another format, None where nothing does.
     `known` says that more than its name is. `resumes` is the agent's own command that resumes the
     session whose id stands behind it, `variables` are those of the environment that move the
     agent's folders.
@@ -77,6 +79,7 @@ class Format(ABC):
     waits: frozenset[str] = frozenset()
     harmless: frozenset[str] = frozenset()
     forker: type[Forker] = Forker
+    scribe: type[Scribe] | None = None
     resumes = ""
     variables: tuple[str, ...] = ()
 
@@ -116,6 +119,21 @@ class Format(ABC):
         have one: in a list of messages no lost record leaves a name behind.
         """
         raise NotImplementedError(f"{self.name} is not linked")
+
+    def replacement(self, value: dict[str, Any]) -> Sequence[Meaning]:
+        """The messages that a compaction record puts in the place of those before it.
+
+        None where its summary is a text. Pointers count from the record.
+        """
+        return ()
+
+    def system(self, value: dict[str, Any]) -> Any:
+        """The content of the system prompt that is a member of a record, None for none."""
+        return None
+
+    def said(self, value: dict[str, Any], message: Message) -> Any:
+        """The content of a message as the model gets it, where that is more than is recorded."""
+        return message.content
 
     def kept(self, value: dict[str, Any]) -> Iterable[str]:
         """The ids of the records that a compaction record keeps beside its summary."""

@@ -27,6 +27,7 @@ from sesstool.formats.claude_home import (
 )
 from sesstool.formats.claude_records import COPIED, FROZEN, META_TYPES, OPAQUE, twins_of
 from sesstool.formats.claude_tracker import ClaudeTracker
+from sesstool.formats.claude_writer import ClaudeScribe
 from sesstool.formats.events import (
     Checkpoint,
     Meaning,
@@ -81,6 +82,7 @@ class ClaudeCode(Format):
     pairing = "turn"
     waits = frozenset({"AskUserQuestion", "ExitPlanMode"})
     forker = ClaudeForker
+    scribe = ClaudeScribe
     resumes = "claude --resume"
     variables = ("CLAUDE_CONFIG_DIR",)
     harmless = frozenset(

@@ -17,6 +17,7 @@ from typing import Any
 from sesstool.formats.base import Format
 from sesstool.formats.codex_forks import FOLDERS, CodexForker, children, codex_home, configured
 from sesstool.formats.codex_tracker import CodexTracker
+from sesstool.formats.codex_writer import CodexScribe
 from sesstool.formats.events import (
     Checkpoint,
     Event,
@@ -110,6 +111,7 @@ class Codex(Format):
     waits = frozenset({"request_user_input"})
     harmless = frozenset({"update_plan", "view_image", "list_mcp_resources", "tool_search"})
     forker = CodexForker
+    scribe = CodexScribe
     resumes = "codex resume"
     variables = ("CODEX_HOME",)
 
@@ -188,6 +190,21 @@ class Codex(Format):
         if question.ordinal >= 0:
             out["ordinal"] = question.ordinal
         return dumps(out | {"type": "response_item", "payload": item})
+
+    def replacement(self, value: dict[str, Any]) -> Sequence[Meaning]:
+        """See `Format.replacement`."""
+        items = blocks(mapping(value.get("payload")).get("replacement_history"))
+        return [
+            Meaning(item_events(mapping(item), f"/payload/replacement_history/{n}"))
+            for n, item in enumerate(items)
+        ]
+
+    def system(self, value: dict[str, Any]) -> Any:
+        """See `Format.system`: the header has it."""
+        held = mapping(value.get("payload", value))
+        if value.get("type") != "session_meta" and not _is_bare_header(value):
+            return None
+        return mapping(held.get("base_instructions")).get("text") or held.get("instructions")
 
     def ordinal(self, value: dict[str, Any]) -> int:
         """See `Format.ordinal`."""

@@ -130,7 +130,7 @@ class CodexTracker(Tracker):
                 self._outputs[text(item.get("id"))] = _place(record)
         elif kind == "agent_message":
             self._hear(record, "assistant", text(payload.get("message")))
-        elif kind in _QUESTIONS or str(kind).endswith("_approval_request"):
+        elif kind in _QUESTIONS or text(kind).endswith("_approval_request"):
             self._asked.add(text(payload.get("call_id")))
         elif kind in ("exec_command_end", "mcp_tool_call_end", "patch_apply_end"):
             self._outputs[text(payload.get("call_id"))] = _place(record)

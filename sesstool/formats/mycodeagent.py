@@ -23,6 +23,7 @@ from sesstool.formats.base import Format
 from sesstool.formats.events import Checkpoint, Event, Meaning, Message, Meta, ToolCall, ToolResult
 from sesstool.formats.forking import Forker, Parent
 from sesstool.formats.mycodeagent_window import Windows
+from sesstool.formats.mycodeagent_writer import MyCodeAgentScribe
 from sesstool.formats.payloads import Payload, twins
 from sesstool.formats.terms import Evidence, Fault, Origin, Place, Question, Score, Tracker
 from sesstool.formats.values import blocks, fields_of, mapping, share, text
@@ -102,6 +103,7 @@ class MyCodeAgent(Format):
     pairing = "direct"
     harmless = frozenset({"Glob", "Grep", "Read"})
     forker = TranscriptForker
+    scribe = MyCodeAgentScribe
     resumes = "mycodeagent --resume"
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:

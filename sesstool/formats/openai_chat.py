@@ -14,6 +14,7 @@ from typing import Any
 from sesstool.formats.anthropic_blocks import is_block
 from sesstool.formats.arguments import argument_fault
 from sesstool.formats.base import Format
+from sesstool.formats.chat_writer import ChatScribe
 from sesstool.formats.events import Event, Meaning, Message, Meta, ToolCall, ToolResult
 from sesstool.formats.payloads import Payload, of_results
 from sesstool.formats.terms import ASKING, Question, Score
@@ -48,6 +49,7 @@ class OpenAIChat(Format):
     result_key = "tool_call_id"
     verbatim = True
     waits = ASKING
+    scribe = ChatScribe
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""
@@ -76,6 +78,14 @@ class OpenAIChat(Format):
             for event in one.events:
                 if type(event) is Message and event.role == "function":
                     yield Payload(event.pointer)
+
+    def system(self, value: dict[str, Any]) -> Any:
+        """See `Format.system`."""
+        return value.get("system") if "role" not in value and "messages" not in value else None
+
+    def said(self, value: dict[str, Any], message: Message) -> Any:
+        """See `Format.said`: a refusal stands beside the words."""
+        return message.content or value.get("refusal")
 
     def answer(self, question: Question) -> bytes:
         """See `Format.answer`."""

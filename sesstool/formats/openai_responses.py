@@ -23,6 +23,7 @@ from sesstool.formats.responses_items import (
     item_events,
     item_payloads,
 )
+from sesstool.formats.responses_writer import ResponsesScribe
 from sesstool.formats.terms import ASKING, Fault, Place, Question, Score, Tracker
 from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.records.edits import Edit
@@ -53,6 +54,7 @@ class OpenAIResponses(Format):
     call_key = result_key = "call_id"
     pairing = "order"
     waits = ASKING
+    scribe = ResponsesScribe
 
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
         """See `Format.score`."""

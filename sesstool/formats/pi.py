@@ -33,6 +33,8 @@ from sesstool.formats.events import (
 from sesstool.formats.forking import Parent, UuidForker, written
 from sesstool.formats.payloads import Payload, of_results, twins
 from sesstool.formats.pi_tracker import PiTracker, is_old
+from sesstool.formats.pi_words import sent
+from sesstool.formats.pi_writer import PiScribe, agent_folder
 from sesstool.formats.terms import Origin, Question, Score, Tracker
 from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text, is_blank, is_placeholder
@@ -112,6 +114,7 @@ class Pi(Format):
     pairing = "direct"
     harmless = frozenset({"read", "grep", "find", "ls"})
     forker = PiForker
+    scribe = PiScribe
     resumes = "pi --session"
     variables = ("PI_CODING_AGENT_DIR",)
 
@@ -206,6 +209,10 @@ class Pi(Format):
         """See `Format.leaves_out`."""
         return not words.strip()
 
+    def said(self, value: dict[str, Any], message: Message) -> Any:
+        """See `Format.said`."""
+        return sent(value, message.content)
+
     def kept(self, value: dict[str, Any]) -> Iterable[str]:
         """See `Format.kept`."""
         return [value["firstKeptEntryId"]] if text(value.get("firstKeptEntryId")) else []
@@ -255,8 +262,7 @@ class Pi(Format):
 
     def folders(self) -> Iterable[Path]:
         """See `Format.folders`."""
-        agent = Path(os.environ.get("PI_CODING_AGENT_DIR") or Path.home() / ".pi" / "agent")
-        return agent / "sessions", Path.home() / ".openclaw" / "agents"
+        return agent_folder() / "sessions", Path.home() / ".openclaw" / "agents"
 
     def where(self, home: Path, inside: tuple[str, ...]) -> tuple[str, str]:
         """See `Format.where`. OpenClaw has a folder for each of its agents."""

@@ -49,6 +49,8 @@ FORMATS: tuple[Format, ...] = (
     CopilotCLI(),
     *NAMED,
 )
+TARGETS = tuple(form.name for form in FORMATS if form.scribe is not None)
+"""The names of those that a session can be converted to."""
 ENOUGH = 50
 """Per cent of the sampled records that must be of a format."""
 SAMPLE = 64

@@ -64,6 +64,8 @@ def doubt(name: str, *, harmless: bool) -> str:
 
 FIRST_PROMPT = f"{MARK} the first message of this session was lost."
 
+NO_IMAGE = f"{MARK} an image was left out when this session was converted."
+
 
 def is_placeholder(content: Any) -> bool:
     """Whether a result was made up by an agent, or by a repair, for one that was lost."""

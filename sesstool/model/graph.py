@@ -189,6 +189,12 @@ class Graph:
         self.live = bytearray(len(self.up))
         self._reach()
 
+    def lead(self, leaf: int) -> None:
+        """Take another row than the session's own for the leaf, once the tree is finished."""
+        self.leaf, self.live = leaf, bytearray(len(self.up))
+        self.breaks, self.cycles = [], []
+        self._reach()
+
     def _reach(self) -> None:
         """Mark what a resume reaches."""
         for row in self._walk():

@@ -15,6 +15,7 @@ from typing import Literal
 
 from sesstool.formats.events import Checkpoint, Meaning, Message, ToolCall, ToolResult
 from sesstool.formats.terms import Place
+from sesstool.formats.values import text
 from sesstool.records.recover import Record
 
 # What stands in no id that an agent or a provider made.
@@ -401,7 +402,7 @@ def _has_words(meaning: Meaning) -> bool:
     for event in meaning.events:
         if type(event) is Message and type(event.content) is list:
             for block in event.content:
-                if type(block) is dict and not str(block.get("type")).endswith("tool_result"):
+                if type(block) is dict and not text(block.get("type")).endswith("tool_result"):
                     return True
             return False
     return False

@@ -37,6 +37,11 @@ class StrictGraph(Graph):
         """The leaf is the last record, whatever it says."""
         return len(self) - 1
 
+    def lead(self, leaf: int) -> None:
+        """See `Graph.lead`."""
+        self._way, self._bridges = array("i"), {}
+        super().lead(leaf)
+
     def _reach(self) -> None:
         """Part what the newest compaction replaced, and what stands above a gap."""
         borne = bytearray(len(self))

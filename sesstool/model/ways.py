@@ -36,6 +36,11 @@ class Named:
         self._rows = {"id": -1, "line": -1, "begun": -1}
         self._begun = 0
 
+    @property
+    def asked(self) -> bool:
+        """Whether there is a name to look for."""
+        return bool(self._name)
+
     def see(self, record: Record, meaning: Meaning, row: int) -> None:
         """Take note of a record and its row."""
         if not self._name:

@@ -1,7 +1,7 @@
 """Resume repaired sessions in the real agents, offline: what reaches the model, before and after.
 
     python tests/clients CLIENTS [--client NAME] [--node BIN] [--damages N] [--seed N]
-        [--redact | --encrypt | --erase | --prune | --trash | --fork]
+        [--redact | --encrypt | --erase | --prune | --trash | --fork | --convert]
 
 CLIENTS is a folder that agents were installed in with npm. Each damaged session of the shared
 corpus, and N damages of our own to a sound one, is resumed bare, repaired (with --unsafe where
@@ -14,6 +14,7 @@ through it all: repaired, encrypted, validated and compared while it is, rekeyed
 With --prune the output of tools is taken out of sound sessions by a retention policy. With --trash
 a policy takes some sessions of a home that an agent makes, and one of them is restored. With --fork
 sound sessions are forked, and those of a home that an agent makes also in the middle and again.
+With --convert sound sessions go on in each of the other agents, and come back.
 """
 
 from __future__ import annotations
@@ -379,6 +380,7 @@ def main() -> int:
     parser.add_argument("--prune", action="store_true")
     parser.add_argument("--trash", action="store_true")
     parser.add_argument("--fork", action="store_true")
+    parser.add_argument("--convert", action="store_true")
     options = parser.parse_args()
     if not ORACLE.exists():
         sys.exit(f"there is no {ORACLE}: the shared files are not beside this checkout")
@@ -407,6 +409,15 @@ def main() -> int:
             script = ORACLE.with_name("stub_provider.py")
             bad = forked(options.client, options.clients, script, folder)
             return int(bool(bad + (copied(options, folder) if options.corpus else 0)))
+        if options.convert:
+            from convert import converted  # noqa: PLC0415 - the path to sesstool is set above
+
+            def resumed(client: str, path: Path) -> dict[str, Any]:
+                chosen = argparse.Namespace(**{**vars(options), "client": client})
+                return resume(chosen, Case(client, path.name, path), path)
+
+            found = ((case.name, case.path) for case in sound(options.client, folder))
+            return int(bool(converted(options.client, found, resumed, prepared, folder)))
         if options.encrypt:
             return int(bool(encrypted(options, folder)))
         cases = damaged(options.client, folder) if options.corpus else []
