@@ -27,6 +27,11 @@ def words_path() -> Path:
     return cache_folder() / "search.db"
 
 
+def glances_path() -> Path:
+    """Where is kept what lists show of sessions."""
+    return cache_folder() / "glances.db"
+
+
 def is_own(path: Path) -> bool:
     """Whether a file is there which this user made, and no link to one."""
     with suppress(FileNotFoundError):

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from sesstool.caches.folder import memory_path, words_path
+from sesstool.caches.folder import glances_path, memory_path, words_path
 from sesstool.errors import WriteError
 
 
@@ -21,17 +21,35 @@ def forget(paths: Collection[Path | str]) -> None:
     """
     for path in paths:
         _delete(memory_path(Path(path)))
-    index = words_path()
-    if not paths or not os.path.lexists(index):
-        return
-    from sesstool.caches.words import Words  # noqa: PLC0415 - few have an index
+    if paths and os.path.lexists(index := words_path()):
+        from sesstool.caches.words import Words  # noqa: PLC0415 - few have an index
 
-    try:
-        with Words(index) as words:
-            words.forget(os.fsencode(os.path.realpath(path)) for path in paths)
-    except ValueError:  # damaged, or in use for too long: whoever has it open, has it to the end
-        for ending in ("", "-journal"):
-            _delete(index.with_name(index.name + ending))
+        try:
+            with Words(index) as words:
+                words.forget(os.fsencode(os.path.realpath(path)) for path in paths)
+        except ValueError:
+            _delete_database(index)
+    if paths and os.path.lexists(seen := glances_path()):
+        from sesstool.caches.glances import GlanceCache  # noqa: PLC0415 - not all have one
+
+        try:
+            with GlanceCache() as glances:
+                glances.put({}, {name for path in paths for name in _names(path)})
+        except ValueError:
+            _delete_database(seen)
+
+
+def _names(path: Path | str) -> Iterator[bytes]:
+    """What a file may be called in a list: by its real folder, and without any link."""
+    folder, name = os.path.split(path)
+    yield os.fsencode(f"{os.path.realpath(folder)}{os.sep}{name}")
+    yield os.fsencode(os.path.realpath(path))
+
+
+def _delete_database(path: Path) -> None:
+    """One that is damaged, or in use for too long: whoever has it open, has it to the end."""
+    for ending in ("", "-journal"):
+        _delete(path.with_name(path.name + ending))
 
 
 def _delete(path: Path) -> None:

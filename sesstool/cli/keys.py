@@ -98,15 +98,18 @@ def keys_of(
     identities: tuple[Path, ...],
     passphrase_fd: int | None,
     recipients: Sequence[Recipient] = (),
+    *,
+    prompts: bool = True,
 ) -> Keys:
     """What opens encrypted sessions. No file is read and nobody asked before one is met.
 
-    `recipients` are those whom a session that is changed is encrypted for again.
+    Nobody is asked at all without `prompts`. `recipients` are those whom a session that is changed
+    is encrypted for again.
     """
     ask: Callable[[str], bytes] | None = None
     if passphrase_fd is not None:
         ask = _once(lambda _: line_from(passphrase_fd))
-    elif can_ask(shared):
+    elif prompts and can_ask(shared):
         ask = _prompted
     return Keys(identities, ask=ask, recipients=recipients)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMMANDS = {
+    "list": ("sesstool.cli.list:command", "List the sessions of this computer."),
     "validate": ("sesstool.cli.validate:command", "Report what is wrong with sessions."),
     "resume": ("sesstool.cli.resume:command", "Show what reaches the model on resume."),
     "snapshot": ("sesstool.cli.snapshot:command", "Record the world beside a session."),

@@ -17,6 +17,7 @@ from sesstool.formats.terms import (
     Field,
     Origin,
     Question,
+    Running,
     Score,
     SideFile,
     Trace,
@@ -196,6 +197,10 @@ class Format(ABC):
 
     def writer(self, path: Path) -> str | None:
         """Who has the session open, by the agent's own locks or registry, in a few words."""
+        return None
+
+    def running(self, home: Path) -> Iterable[Running] | None:
+        """Who has sessions of a home open, at one look; None: `writer` must be asked of each."""
         return None
 
     def session_id(self, path: Path) -> str:

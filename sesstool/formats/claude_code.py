@@ -7,7 +7,6 @@ has branches. A compaction is a `compact_boundary` without a parent, then a summ
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterable, Sequence
 from glob import escape
@@ -22,6 +21,7 @@ from sesstool.formats.claude_home import (
     BEYOND,
     configured,
     like_home,
+    registered,
     session_files,
     session_traces,
 )
@@ -39,12 +39,11 @@ from sesstool.formats.events import (
 )
 from sesstool.formats.payloads import Payload, of_results
 from sesstool.formats.side_files import below, home_of, present
-from sesstool.formats.terms import Origin, Question, Score, SideFile, Trace, Tracker
+from sesstool.formats.terms import Origin, Question, Running, Score, SideFile, Trace, Tracker
 from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text, is_blank
 from sesstool.records.heal import decode_any
 from sesstool.records.jsonspan import dumps
-from sesstool.records.live import process_alive, processes
 from sesstool.records.source import read_file
 
 CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
@@ -241,27 +240,17 @@ class ClaudeCode(Format):
 
         Versions before 2.1 do not: one that runs in the session's project may be its writer.
         """
-        home = self.home(path)
-        if home is None:
-            return None
-        registered = set()
-        for entry in home.glob("sessions/*.json"):
-            try:
-                row = mapping(json.loads(read_file(entry)))
-            except (OSError, ValueError):
-                continue
-            pid, started = row.get("pid"), row.get("procStart")
-            if not isinstance(pid, int):
-                continue
-            registered.add(pid)
-            if row.get("sessionId") != self.session_id(path):
-                continue
-            if process_alive(pid, started if isinstance(started, str) else None):
-                return f"Claude Code runs this session (process {pid})"
-        for pid, folder in processes("claude"):
-            if pid not in registered and _NO_SLUG.sub("-", folder) in path.parts:
-                return f"Claude Code runs in the folder of this session (process {pid})"
+        home, name = self.home(path), self.session_id(path)
+        for one in registered(home) if home else ():
+            if one.session and one.session == name:
+                return f"Claude Code runs this session ({one.who})"
+            if one.folder and _NO_SLUG.sub("-", one.folder) in path.parts:
+                return f"Claude Code runs in the folder of this session ({one.who})"
         return None
+
+    def running(self, home: Path) -> Iterable[Running]:
+        """See `Format.running`."""
+        return registered(home)
 
     def session_id(self, path: Path) -> str:
         """See `Format.session_id`."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from sesstool.formats.side_files import below, starting
-from sesstool.formats.terms import Trace
+from sesstool.formats.terms import Running, Trace
+from sesstool.formats.values import mapping, text
+from sesstool.records.live import process_alive, processes
+from sesstool.records.source import read_file
 
 # Named by the session's id: folders, and files with their ending.
 _FOLDERS = ("file-history", "image-cache", "session-env", "tasks", "uploads")
 _FILES = (("debug", ".txt"), ("usage-data/facets", ".json"), ("usage-data/session-meta", ".json"))
+_WAITS = ("idle", "waiting")
 BEYOND = (
     "paste-cache in its home folder: what was pasted into prompts, by its hash",
     "plans and shell-snapshots in its home folder, which bear no session's name",
@@ -32,6 +37,30 @@ def like_home(path: Path) -> Path | None:
     """A copy of the agent's home folder, by what lies in it, that a path lies in."""
     folders = (f.parent for f in path.absolute().parents if f.name == "projects")
     return next((f for f in folders if (f / "history.jsonl").is_file()), None)
+
+
+def registered(home: Path) -> Iterator[Running]:
+    """The processes of the agent: those that it registers with their sessions, then the others.
+
+    Versions before 2.1 register none. Those since tell what they do.
+    """
+    known = set()
+    for entry in home.glob("sessions/*.json"):
+        try:
+            row = mapping(json.loads(read_file(entry)))
+        except (OSError, ValueError, RecursionError):
+            continue
+        pid, started = row.get("pid"), row.get("procStart")
+        if type(pid) is not int:
+            continue
+        known.add(pid)
+        if process_alive(pid, started if isinstance(started, str) else None):
+            doing = text(row.get("status"))
+            waits = bool(row.get("waitingFor")) or doing in _WAITS if doing else None
+            yield Running(f"process {pid}", text(row.get("sessionId")), waits=waits)
+    for pid, folder in processes("claude"):
+        if pid not in known:
+            yield Running(f"process {pid}", folder=folder)
 
 
 def session_files(home: Path, name: str) -> Iterator[Path]:

@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from sesstool.formats.base import Format
-from sesstool.formats.codex_forks import FOLDERS, CodexForker, children, codex_home, configured
+from sesstool.formats.codex_forks import (
+    FOLDERS,
+    LOCKS,
+    CodexForker,
+    children,
+    codex_home,
+    configured,
+)
 from sesstool.formats.codex_tracker import CodexTracker
 from sesstool.formats.codex_writer import CodexScribe
 from sesstool.formats.events import (
@@ -38,7 +45,16 @@ from sesstool.formats.responses_items import (
     item_payloads,
 )
 from sesstool.formats.side_files import present, starting
-from sesstool.formats.terms import Dependent, Origin, Question, Score, SideFile, Trace, Tracker
+from sesstool.formats.terms import (
+    Dependent,
+    Origin,
+    Question,
+    Running,
+    Score,
+    SideFile,
+    Trace,
+    Tracker,
+)
 from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.records.jsonspan import dumps, join
 from sesstool.records.live import lock_is_held
@@ -254,10 +270,16 @@ class Codex(Format):
         thread = self.session_id(path)
         if home is None or not thread:
             return None
-        lock = home / "thread-writer-locks" / f"{thread}.lock"
+        lock = home / LOCKS / f"{thread}.lock"
         if lock.exists() and lock_is_held(lock):
             return f"Codex runs this thread (it holds {lock.name})"
         return None
+
+    def running(self, home: Path) -> Iterable[Running]:
+        """See `Format.running`. Versions before 0.150 have the file open for writing instead."""
+        for lock in (home / LOCKS).glob("*.lock"):
+            if lock_is_held(lock):
+                yield Running(f"it holds {lock.name}", lock.stem)
 
     def session_id(self, path: Path) -> str:
         """See `Format.session_id`."""

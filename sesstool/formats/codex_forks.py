@@ -25,6 +25,8 @@ from sesstool.records.recover import Record
 from sesstool.records.source import open_file
 
 FOLDERS = ("sessions", "archived_sessions")
+LOCKS = "thread-writer-locks"
+"""The folder of the locks that a running Codex holds, named by their threads."""
 _POINTER = "/payload/history_base/end_byte_offset"
 # What the header of a subagent tells of it; a fork is a thread of its own.
 _ASIDE = ("parent_thread_id", "agent_nickname", "agent_role", "agent_path")

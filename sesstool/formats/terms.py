@@ -156,6 +156,20 @@ class Trace(NamedTuple):
     program: str = ""
 
 
+class Running(NamedTuple):
+    """A process of an agent that has a session open, as its own registry or locks tell.
+
+    `who` is that in a few words. `session` is the id, "" where only the `folder` is known that the
+    process runs in: then the newest session of that project is meant. `waits` says that it waits
+    for a person, None where that is not told.
+    """
+
+    who: str
+    session: str = ""
+    folder: str = ""
+    waits: bool | None = None
+
+
 class Origin(NamedTuple):
     """The session that another one goes on from.
 

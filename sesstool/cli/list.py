@@ -1,0 +1,109 @@
+"""`sesstool list`: the sessions of this computer."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from sesstool.cli.common import Common, Moment, common
+from sesstool.cli.keys import key_options, keys_of
+from sesstool.cli.streams import destination
+from sesstool.formats.registry import FORMATS
+from sesstool.library.arrange import ORDERS, Query, families, ordered
+from sesstool.library.discover import Item, discover
+from sesstool.library.glance import STATES
+from sesstool.report import listing
+from sesstool.report.base import count, size
+
+
+@click.command("list")
+@common(*listing.FORMATS)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    type=click.Choice([form.name for form in FORMATS]),
+    metavar="AGENT",
+    help="Only sessions of this agent, by the name of its format.",
+)
+@click.option("--project", "projects", multiple=True, help="Only this project: a path, or a name.")
+@click.option(
+    "--state", "states", multiple=True, type=click.Choice(STATES), help="Only in this state."
+)
+@click.option("--title", "text", default="", help="Only with these words in title, id or path.")
+@click.option("--since", type=Moment(first=True), help="Only written since this date or time.")
+@click.option(
+    "--sort",
+    type=click.Choice([name for name in ORDERS if name != "records"]),
+    default="newest",
+    show_default=True,
+    help="What comes first.",
+)
+@click.option("--limit", type=click.IntRange(0), default=0, help="So many at most; 0 lists all.")
+@click.option("--parts", is_flag=True, help="Subagents as well, below their sessions.")
+@click.option("--no-cache", is_flag=True, help="Look at every file anew, and keep nothing of it.")
+@key_options
+def command(
+    shared: Common,
+    paths: tuple[str, ...],
+    agents: tuple[str, ...],
+    projects: tuple[str, ...],
+    states: tuple[str, ...],
+    text: str,
+    since: datetime | None,
+    sort: str,
+    limit: int,
+    parts: bool,
+    no_cache: bool,
+    identities: tuple[Path, ...],
+    passphrase_fd: int | None,
+) -> int:
+    """List the sessions of all agents on this computer, or those that PATH means.
+
+    They are judged by their beginning and their end, not read whole: "ok" means that no damage is
+    seen there. `validate` looks at all of a session. `config homes` tells where is looked.
+    """
+    from sesstool.library.living import marked  # noqa: PLC0415 - help needs none of these
+    from sesstool.library.overview import survey  # noqa: PLC0415
+
+    keys = keys_of(shared, identities, passphrase_fd, prompts=False)
+    rows = marked(survey(found(paths), keys, kept=not no_cache))
+    query = Query(frozenset(agents), frozenset(projects), frozenset(states), text, since)
+    family = families(ordered((row for row in rows if query.fits(row)), sort))
+    sessions = [*family.sessions, *family.loose] if parts else family.sessions
+    shown = sessions[:limit] if limit else sessions
+    below = family.parts if parts else {}
+    every = [one for row in shown for one in (row, *below.get(row[0], ()))]
+    with destination(shared) as out:
+        if shared.output_format == "json":
+            out.write(listing.to_json(every).encode())
+        elif shared.output_format == "jsonl":
+            out.writelines(line.encode() for line in listing.to_jsonl(every))
+        elif shared.output_format == "concise":
+            out.writelines(line.encode() for line in listing.concise(every))
+        elif shown:
+            wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+            out.write(listing.table(shown, below, wide).encode())
+    shared.note(_summary(len(shown), len(sessions), sum(row[0].size for row in shown)))
+    if not rows:
+        shared.note("next: sesstool config homes tells where was looked")
+    return 0
+
+
+def found(paths: tuple[str, ...]) -> list[Item]:
+    """The sessions that paths, folders and ids mean; by default those of all agents."""
+    if not paths:
+        return list(discover())
+    from sesstool.api.listing import sessions  # noqa: PLC0415 - ids need more than paths
+
+    return list(sessions(paths))
+
+
+def _summary(shown: int, every: int, total: int) -> str:
+    more = f" of {every:,}" if shown < every else ""
+    return f"{count(shown, 'session')}{more}, {size(total)}"

@@ -1,0 +1,131 @@
+"""All the sessions of this computer at one look: what each is, kept so that the next is quick.
+
+A cache has what was seen of each, with the size and the time of the file then; the next look opens
+only what has changed since. Nothing that needs a key is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from sesstool.caches.glances import GlanceCache, Kept
+from sesstool.formats.registry import FORMATS
+from sesstool.formats.terms import Origin
+from sesstool.library.arrange import Row
+from sesstool.library.discover import Item
+from sesstool.library.glance import Glance, look
+from sesstool.version import __version__
+
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
+
+_FIELDS = tuple(field.name for field in fields(Glance))
+_TIMES = [_FIELDS.index(name) for name in ("started", "last", "good")]
+_ORIGIN, _OPEN = _FIELDS.index("origin"), _FIELDS.index("open")
+# What is not worth to be kept: it may be otherwise at the next look, though the file is the same.
+_PASSING = ("unreadable", "encrypted")
+
+
+def survey(
+    items: Iterable[Item],
+    keys: Keys | None = None,
+    *,
+    kept: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> list[Row]:
+    """The sessions with what both their ends tell, briefly; see `glance.look`. Never raises.
+
+    `kept` says that the cache is used. `progress` is told how many were looked at.
+    """
+    known = _read() if kept else {}
+    real = _RealFolders()
+    rows: list[Row] = []
+    fresh: dict[bytes, Kept] = {}
+    for item in items:
+        name = real.name(item)
+        held = known.get(name)
+        glance = None
+        if held is not None and (held.size, held.mtime) == (item.size, item.mtime):
+            glance = _decoded(held.facts)
+        if glance is None:
+            glance = look(item, keys, brief=True)
+            if _is_kept(item, glance):
+                fresh[name] = Kept(item.size, item.mtime, _encoded(glance))
+            if progress:
+                progress(1)
+        rows.append((item, glance))
+    if kept:
+        _write(fresh, known)
+    return rows
+
+
+class _RealFolders:
+    """What files are called in the cache: by their real folders, each asked for once."""
+
+    def __init__(self) -> None:
+        self._real: dict[str, str] = {}
+
+    def name(self, item: Item) -> bytes:
+        folder = self._real.get(item.folder)
+        if folder is None:
+            folder = self._real[item.folder] = os.path.realpath(item.folder)
+        return os.fsencode(f"{folder}{os.sep}{item.name}")
+
+
+def _is_kept(item: Item, glance: Glance) -> bool:
+    return not item.trouble and item.packed != "age" and glance.state not in _PASSING
+
+
+def _version() -> int:
+    """Tells apart what glances are made by: the fields, the formats, and the version of all."""
+    makers = (_FIELDS, [form.name for form in FORMATS], __version__)
+    return zlib.crc32(repr(makers).encode()) >> 1
+
+
+def _read() -> dict[bytes, Kept]:
+    try:
+        with GlanceCache(_version()) as cache:
+            return cache.all()
+    except ValueError:
+        return {}
+
+
+def _write(fresh: dict[bytes, Kept], known: dict[bytes, Kept]) -> None:
+    """Keep what is new, and forget what is gone. A cache that cannot be written is no fault."""
+    gone = [name for name in known if name not in fresh and not os.path.lexists(name)]
+    if not fresh and not gone:
+        return
+    try:
+        with GlanceCache(_version(), make=True) as cache:
+            cache.put(fresh, gone)
+    except ValueError:
+        return
+
+
+def _encoded(glance: Glance) -> bytes:
+    try:
+        return orjson.dumps([getattr(glance, name) for name in _FIELDS])
+    except (TypeError, ValueError):  # a lone surrogate: it is looked at again
+        return b""
+
+
+def _decoded(facts: bytes) -> Glance | None:
+    """The glance that was kept, None where it is of no use."""
+    try:
+        values: list[Any] = orjson.loads(facts)
+        for at in _TIMES:
+            if values[at] is not None:
+                values[at] = datetime.fromisoformat(values[at])
+        if values[_ORIGIN] is not None:
+            values[_ORIGIN] = Origin(*values[_ORIGIN])
+        values[_OPEN] = tuple(values[_OPEN])
+        return Glance(*values)
+    except (ValueError, TypeError, IndexError):
+        return None

@@ -1,0 +1,88 @@
+"""How a session stands: whether somebody is at work on it, was interrupted, or is done.
+
+All of it is pure. It is told by what both ends of a session show, and by who is alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from sesstool.formats.registry import by_name
+from sesstool.library.arrange import Row
+from sesstool.library.living import Alive
+
+STANDINGS = (
+    *("running", "waiting", "interrupted", "damaged", "unreadable", "unknown"),
+    *("encrypted", "empty", "clean"),
+)
+"""How a session stands, in one word, in the order in which a person asks."""
+OPEN = ("running", "waiting", "interrupted", "damaged", "unreadable")
+"""Those that a person should look at."""
+_BROKEN_OFF = {
+    "call": "a tool was called, and no result is recorded",
+    "question": "a question to a person has no answer",
+    "result": "a tool had answered, and the agent had not gone on",
+    "prompt": "the prompt has no answer",
+}
+
+
+class Standing(NamedTuple):
+    """How a session stands, one of STANDINGS, and why in words.
+
+    `since` is when it came to that, in UTC, None where no time is known. `doing` are the tools that
+    were called last and have not answered; `uncertain` are those of them that may have changed
+    something. `good` is when all was done for the last time, at the byte offset `good_end`; None
+    and -1 where what was read does not tell. `lost` says that it was interrupted before this
+    computer last started.
+    """
+
+    word: str
+    why: str = ""
+    since: datetime | None = None
+    doing: tuple[str, ...] = ()
+    uncertain: tuple[str, ...] = ()
+    good: datetime | None = None
+    good_end: int = -1
+    lost: bool = False
+
+
+def standing(row: Row, alive: Alive | None, started: datetime | None = None) -> Standing:
+    """How a session stands that was looked at; `started` is when this computer last did."""
+    item, glance = row
+    written = datetime.fromtimestamp(item.mtime / 1e9, UTC) if item.mtime > 0 else None
+    if glance is None:
+        return Standing("unknown", "nobody has looked at it", written)
+    since = glance.last or written
+    harmless = by_name(glance.format).harmless if glance.format else frozenset[str]()
+    uncertain = tuple(name for name in glance.open if name not in harmless)
+    told = Standing("", "", since, glance.open, uncertain, glance.good, glance.good_end)
+    if alive is not None:
+        word = "waiting" if _waits(alive, glance.ends) else "running"
+        return told._replace(word=word, why=alive.who)
+    if glance.state not in ("ok", "repairable", "in use"):
+        return told._replace(word=glance.state, why=glance.why)
+    if why := _BROKEN_OFF.get(glance.ends):
+        lost = started is not None and since is not None and since < started
+        return told._replace(word="interrupted", why=why, lost=lost)
+    return told._replace(word="clean", why=_done(glance.ends))
+
+
+def _waits(alive: Alive, ends: str) -> bool:
+    """Whether an agent that runs waits for a person: as it tells itself, else by its last words."""
+    if alive.waits is not None:
+        return alive.waits
+    return ends in ("answer", "question", "stopped", "compaction", "")
+
+
+def _done(ends: str) -> str:
+    if ends == "stopped":
+        return "a person broke off the last turn"
+    return "the last turn is complete" if ends == "answer" else "nothing is left to be done"
+
+
+def counted(words: Collection[str]) -> dict[str, int]:
+    """How many stand how, in the order of STANDINGS; those of which there is none are left out."""
+    found = list(words)
+    return {word: count for word in STANDINGS if (count := found.count(word))}

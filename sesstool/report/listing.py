@@ -1,0 +1,159 @@
+"""Lists of sessions: as a table for people, one line each, or as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from sesstool.library.arrange import Row, agent_of, owner_of, project_of, state_of
+from sesstool.report.base import size
+from sesstool.text import elide, from_here, safe, width
+
+FORMATS = ("text", "concise", "json", "jsonl")
+# A beginning of an id is at least so long, and no id shorter than the other is cut.
+_SHORT, _WHOLE = 8, 13
+_PROJECT = 28
+
+
+def table(rows: Sequence[Row], parts: Mapping[Any, Sequence[Row]], columns: int = 0) -> str:
+    """A row for each session and, below it, for each of its `parts`; at most `columns` wide."""
+    every = [one for row in rows for one in (row, *parts.get(row[0], ()))]
+    names = short_ids(every)
+    lines: list[tuple[str, ...]] = [
+        ("STATE", "LAST WRITE", "SIZE", "AGENT", "ID", "PROJECT", "TITLE")
+    ]
+    now = datetime.now().astimezone()
+    for row in rows:
+        lines.append(_line(row, names, now))
+        lines += [_line(part, names, now, "↳ ") for part in parts.get(row[0], ())]
+    return aligned(lines, columns, right=(2,))
+
+
+def concise(rows: Iterable[Row]) -> Iterator[str]:
+    """One line each: `path: agent: state: title`."""
+    for row in rows:
+        title = row[1].title if row[1] else ""
+        yield f"{safe(str(row[0].path))}: {agent_of(row)}: {state_of(row)}: {title}\n"
+
+
+def value(row: Row) -> dict[str, Any]:
+    """A session as JSON has it; see schemas/output/list.schema.json."""
+    item, glance = row
+    return {
+        "path": str(item.path),
+        "id": id_of(row),
+        "agent": agent_of(row) or None,
+        "project": where(row) or None,
+        "state": state_of(row),
+        "why": (glance.why if glance else item.trouble) or None,
+        "title": (glance.title if glance else "") or None,
+        "started": _iso(glance.started if glance else None),
+        "last": _iso(glance.last if glance else None),
+        "written": _iso(written(row)),
+        "size": item.size,
+        "stored": item.packed or None,
+        "model": (glance.model if glance else "") or None,
+        "part_of": owner_of(row) or None,
+        "fork_of": glance.origin.session if glance and glance.origin else None,
+    }
+
+
+def to_json(rows: Iterable[Row]) -> str:
+    """All of them as one document."""
+    found = [value(row) for row in rows]
+    return json.dumps({"schema_version": 1, "sessions": found}, indent=2) + "\n"
+
+
+def to_jsonl(rows: Iterable[Row]) -> Iterator[str]:
+    """One document a line."""
+    for row in rows:
+        yield json.dumps(value(row)) + "\n"
+
+
+def id_of(row: Row) -> str:
+    """The id of a session, or the name of its file where none is told."""
+    return (row[1].id if row[1] else "") or row[0].id or row[0].name
+
+
+def where(row: Row) -> str:
+    """The real path of a project, or else the name that stands for it."""
+    return (row[1].cwd if row[1] else "") or project_of(row)
+
+
+def written(row: Row) -> datetime | None:
+    """When the file was last written, in UTC."""
+    return datetime.fromtimestamp(row[0].mtime / 1e9, UTC) if row[0].mtime > 0 else None
+
+
+def short_ids(rows: Iterable[Row]) -> dict[str, str]:
+    """The shortest beginnings of ids, of eight characters or more, that mean one of these alone."""
+    ids = sorted({id_of(row) for row in rows})
+    shared = [_alike(*pair) for pair in pairwise(ids)]
+    most = zip([0, *shared], [*shared, 0], strict=True) if ids else ()
+    return {
+        name: name if len(name) <= _WHOLE else name[: max(_SHORT, *two) + (max(two) >= _SHORT)]
+        for name, two in zip(ids, most, strict=True)
+    }
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    return next(
+        (n for n, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), len(one)
+    )
+
+
+def aligned(lines: Sequence[Sequence[str]], columns: int = 0, right: tuple[int, ...] = ()) -> str:
+    """Lines of cells in columns; the last cell is cut where `columns` are given and too few."""
+    widths = [max(map(width, cells)) for cells in zip(*lines, strict=True)]
+    out = []
+    for line in lines:
+        cells = []
+        for at, cell in enumerate(line[:-1]):
+            pad = " " * (widths[at] - width(cell))
+            cells.append(pad + cell if at in right else cell + pad)
+        text = "  ".join([*cells, line[-1]]).rstrip()
+        out.append(elide(text, columns) if columns else text)
+    return "\n".join(out) + "\n"
+
+
+def day(when: datetime | None, now: datetime) -> str:
+    """A time as people say it: `today 14:02`, `Nov 20 13:47`, `2025-11-20`; "–" for none."""
+    if when is None:
+        return "–"
+    local = when.astimezone()
+    if local.date() == now.date():
+        return f"today {local:%H:%M}"
+    return f"{local:%b %d %H:%M}" if local.year == now.year else f"{local:%Y-%m-%d}"
+
+
+def home_relative(path: str) -> str:
+    """A path with ~ for the home folder, safe to show."""
+    home = str(Path.home())
+    short = "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
+    return safe(short)
+
+
+def _line(row: Row, names: Mapping[str, str], now: datetime, mark: str = "") -> tuple[str, ...]:
+    item, glance = row
+    project = home_relative(where(row))
+    if width(project) > _PROJECT:
+        project = "…" + project[-_PROJECT + 1 :]
+    return (
+        state_of(row) or "–",
+        day(written(row), now),
+        size(item.size),
+        agent_of(row) or "–",
+        safe(names[id_of(row)]),
+        project,
+        mark + ((glance.title if glance else "") or safe(item.trouble) or from_here(item.path)),
+    )
+
+
+def _iso(when: datetime | None) -> str | None:
+    return when.isoformat() if when else None
