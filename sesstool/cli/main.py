@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "list": ("sesstool.cli.list:command", "List the sessions of this computer."),
+    "status": ("sesstool.cli.status:command", "Tell how the sessions here stand."),
     "validate": ("sesstool.cli.validate:command", "Report what is wrong with sessions."),
     "resume": ("sesstool.cli.resume:command", "Show what reaches the model on resume."),
     "snapshot": ("sesstool.cli.snapshot:command", "Record the world beside a session."),

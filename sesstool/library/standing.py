@@ -15,7 +15,7 @@ from sesstool.library.living import Alive
 
 STANDINGS = (
     *("running", "waiting", "interrupted", "damaged", "unreadable", "unknown"),
-    *("encrypted", "empty", "clean"),
+    *("encrypted", "empty", "past retention", "clean"),
 )
 """How a session stands, in one word, in the order in which a person asks."""
 OPEN = ("running", "waiting", "interrupted", "damaged", "unreadable")
@@ -35,7 +35,7 @@ class Standing(NamedTuple):
     were called last and have not answered; `uncertain` are those of them that may have changed
     something. `good` is when all was done for the last time, at the byte offset `good_end`; None
     and -1 where what was read does not tell. `lost` says that it was interrupted before this
-    computer last started.
+    computer last started. `overdue` tells who would delete it now, "" where nobody would.
     """
 
     word: str
@@ -46,10 +46,13 @@ class Standing(NamedTuple):
     good: datetime | None = None
     good_end: int = -1
     lost: bool = False
+    overdue: str = ""
 
 
-def standing(row: Row, alive: Alive | None, started: datetime | None = None) -> Standing:
-    """How a session stands that was looked at; `started` is when this computer last did."""
+def standing(
+    row: Row, alive: Alive | None, started: datetime | None = None, overdue: str = ""
+) -> Standing:
+    """How a session stands; `started` is when this computer last did, `overdue` as in Standing."""
     item, glance = row
     written = datetime.fromtimestamp(item.mtime / 1e9, UTC) if item.mtime > 0 else None
     if glance is None:
@@ -58,6 +61,7 @@ def standing(row: Row, alive: Alive | None, started: datetime | None = None) -> 
     harmless = by_name(glance.format).harmless if glance.format else frozenset[str]()
     uncertain = tuple(name for name in glance.open if name not in harmless)
     told = Standing("", "", since, glance.open, uncertain, glance.good, glance.good_end)
+    told = told._replace(overdue=overdue)
     if alive is not None:
         word = "waiting" if _waits(alive, glance.ends) else "running"
         return told._replace(word=word, why=alive.who)
@@ -66,6 +70,8 @@ def standing(row: Row, alive: Alive | None, started: datetime | None = None) -> 
     if why := _BROKEN_OFF.get(glance.ends):
         lost = started is not None and since is not None and since < started
         return told._replace(word="interrupted", why=why, lost=lost)
+    if overdue:
+        return told._replace(word="past retention", why=overdue)
     return told._replace(word="clean", why=_done(glance.ends))
 
 

@@ -143,6 +143,16 @@ def process_alive(pid: int, started: str | None = None) -> bool:
     return fields[0] not in _DEAD and started in (None, fields[19])
 
 
+def machine_started() -> float | None:
+    """When this computer was last started, in seconds since 1970; None where nothing tells."""
+    try:
+        text = (_PROC / "stat").read_text()
+    except OSError:
+        return None
+    told = next((line.split()[1] for line in text.splitlines() if line.startswith("btime ")), "")
+    return float(told) if told else None
+
+
 def start_time(pid: int) -> str | None:
     """When a process began, as field 22 of /proc/PID/stat has it; None where nothing tells."""
     fields = _stat(pid)
