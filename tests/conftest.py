@@ -30,6 +30,14 @@ _FOLDERS = {
     "XDG_CONFIG_HOME": ".config",
     "XDG_DATA_HOME": ".data",
 }
+# What moves the folders of agents, where the person who runs the tests has it.
+_MOVED = (
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GOOSE_PATH_ROOT",
+    "OPENCODE_DB",
+    "PI_CODING_AGENT_DIR",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +46,7 @@ def home(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("home")
     for name, inside in _FOLDERS.items():
         monkeypatch.setenv(name, str(folder / inside))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR"):
+    for name in _MOVED:
         monkeypatch.delenv(name, raising=False)
     return folder
 

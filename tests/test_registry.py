@@ -32,6 +32,9 @@ PARTS = [{"type": t, "uuid": "u", "message": {"parts": []}} for t in ("user", "a
 TELEMETRY = {"type": "system", "uuid": "u", "subtype": "ui_telemetry", "systemPayload": {}}
 ANTHROPIC = said("assistant", [{"type": "tool_use", "id": "a", "name": "x", "input": {}}])
 
+GOOSE = [{"role": role, "created": 1, "content": []} for role in ("user", "assistant")]
+AGENTS = {"id": 1, "session_id": "s", "message_data": said("user"), "created_at": ""}
+
 
 def named(*values, path=None):
     return detect(values, path, "it")[0].name
@@ -74,6 +77,13 @@ def named(*values, path=None):
         ([{"system": "x"}, said("user"), asks("a"), tells("a")], "openai-chat"),
         ([{"messages": [said("user"), ANTHROPIC]}], "anthropic-messages"),
         ([ANTHROPIC | {"type": "message", "id": "msg_1"}], "anthropic-messages"),
+        ([{"info": {"id": "ses_1", "directory": "/"}}], "opencode"),
+        ([{"info": {"role": "user", "sessionID": "s"}, "parts": [{"type": "text"}]}], "opencode"),
+        ([{"id": "1", "working_dir": "/"}, *GOOSE], "goose"),
+        (GOOSE, "goose"),
+        ([{"session_id": "s", "created_at": "", "updated_at": ""}, AGENTS], "openai-agents"),
+        ([{"display": "x", "timestamp": 1, "project": "/", "sessionId": "s"}], "claude-history"),
+        ([{"display": "x", "timestamp": 1, "pastedContents": {}}], "claude-history"),
     ],
 )
 def test_detect(values, name):

@@ -17,6 +17,8 @@ from sesstool.cli.common import Common, common, settings
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import lean_heap
 from sesstool.errors import ConfigError, InputError, UsageError
+from sesstool.records.opening import holder_of
+from sesstool.records.traceless import is_database
 
 if TYPE_CHECKING:
     from sesstool.tui.app import Options
@@ -87,16 +89,17 @@ def _listed(paths: tuple[str, ...]) -> list[Path | str]:
         # Not pathlib: of a folder that cannot be searched it raises OSError.
         paths_of = [Path(name)] if os.path.lexists(name) else list(api.find([name]))
         for path in paths_of:
-            if path != "-" and not os.path.lexists(path):
+            if path != "-" and not os.path.lexists(path) and not holder_of(Path(path)):
                 raise InputError(f"cannot open {path}: no such file", hint="check the path")
         found += paths_of
     return found
 
 
 def _is_one(paths: tuple[str, ...]) -> bool:
-    """Whether what is named is one session, and no folder."""
+    """Whether what is named is one session, and no folder or database."""
     # Not Path.is_dir: of a folder that cannot be searched it raises OSError.
-    return len(paths) == 1 and not os.path.isdir(paths[0])  # noqa: PTH112 - Path may raise
+    several = len(paths) != 1 or os.path.isdir(paths[0])  # noqa: PTH112 - Path may raise
+    return not several and not is_database(Path(paths[0]))
 
 
 def refuse_without_terminal() -> None:

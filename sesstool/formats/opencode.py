@@ -112,11 +112,6 @@ class OpenCode(ReadOnly):
         parent = "" if "role" in info else text(info.get("parentID"))
         return Origin(parent, "subagent") if parent else None
 
-    def owner(self, values: Sequence[dict[str, Any]], path: Path) -> str:
-        """See `Format.owner`: a subagent is a session of its own, of which its own row tells."""
-        origins = (self.origin(value) for value in values[:1])
-        return next((origin.session for origin in origins if origin), "")
-
     def titled(self, value: dict[str, Any]) -> tuple[int, str]:
         """See `Format.titled`."""
         info = mapping(value.get("info"))
@@ -221,7 +216,7 @@ class _Tracker(Tracker):
 
     def __init__(self) -> None:
         self._reverted = ""
-        self._gone = self._last = False
+        self._partly = self._reached = self._gone = False
         self._talk = 0
         self._indexes: dict[str, int] = {}
         self._keeps = ""
@@ -234,13 +229,13 @@ class _Tracker(Tracker):
         if "role" not in info:
             revert = mapping(info.get("revert"))
             self._reverted = text(revert.get("messageID"))
-            self._last = bool(text(revert.get("partID")))
-            return
-        if self._reverted and meaning.id == self._reverted:
             # Where only the last parts were taken back, the message itself stays.
-            self._gone, self._last = not self._last, True
-        elif self._reverted and self._last:
-            self._gone = self._gone or self._reverted in self._indexes
+            self._partly = bool(text(revert.get("partID")))
+            return
+        if self._reached:
+            self._gone = True
+        elif self._reverted and meaning.id == self._reverted:
+            self._reached, self._gone = True, not self._partly
         self._indexes[meaning.id] = self._talk
         self._talk += any(isinstance(event, Message | ToolResult) for event in meaning.events)
         for part in map(mapping, blocks(value.get("parts"))):

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 MOST = 1 << 20
 """So much of an end is read at the most, in bytes, or one record."""
 _MAGIC = 1 << 12
-# So many bytes of each end are drawn from a database.
-_ROWS = 1 << 16
 # Lines are counted in so many parts of a file, each of so many bytes.
 _SAMPLES, _PART = 64, 1 << 14
 
@@ -184,7 +182,7 @@ def open_ends(path: Path, keys: Keys | None, span: int) -> Iterator[Ends]:
     except NotADirectoryError as error:
         if not (holder := holder_of(path)):
             raise unreadable("open", path, error) from error
-        yield _of_rows(path, holder)
+        yield _of_rows(path, holder, span)
         return
     except OSError as error:
         raise unreadable("open", path, error) from error
@@ -200,9 +198,9 @@ def open_ends(path: Path, keys: Keys | None, span: int) -> Iterator[Ends]:
             yield Ends(FileSource(str(path), path, handle, ""), path, span)
 
 
-def _of_rows(path: Path, database: Path) -> Ends:
+def _of_rows(path: Path, database: Path, span: int) -> Ends:
     """The ends of a session in a database, whose size is not known before all of it is read."""
-    found = databases.ends(database, databases.id_in(path), _ROWS, _ROWS)
+    found = databases.ends(database, databases.id_in(path), span, span)
     return _Given(path, b"".join(found.head), b"".join(found.tail), between=found.between)
 
 

@@ -218,7 +218,7 @@ class _Linear:
                 talk = True
                 if event.prompt:
                     self._turns.append((self._count, record.start))
-                self._count += event.role in ("user", "assistant")
+                self._count += event.role in ("user", "assistant") and not event.hidden
             elif isinstance(event, ToolResult):
                 talk = True
             elif isinstance(event, Checkpoint):

@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
+
+import orjson
 
 from sesstool.errors import InputError
 from sesstool.records.heal import decode_any
 from sesstool.records.jsonspan import dumps
 from sesstool.records.traceless import reading
 
+Reader = Callable[[bytes], Any]
 # What an id must not hold to be the last part of a path as it is: "%" tells that one is quoted.
 _ODD = re.compile(r"[/%\0]|^\.|^$|\.(age|gz|zst)$")
 # The length of a text in bytes; newer versions of SQLite need not read it for that.
@@ -284,7 +287,7 @@ def _messages(
     database: sqlite3.Connection, layout: Layout, session_id: str, way: str = ""
 ) -> Iterator[bytes]:
     for row in _rows(database, layout.messages, session_id, way):
-        parts = layout.parts and _rows(database, layout.parts, row["id"])
+        parts = list(_rows(database, layout.parts, row["id"])) if layout.parts else None
         yield _line(layout, layout.messages, row, parts)
 
 
@@ -324,24 +327,30 @@ def _whole(value: object) -> int:
     return max(int(value), 0) if isinstance(value, int | float) and math.isfinite(value) else 0
 
 
-def _line(layout: Layout, table: Rows, row: sqlite3.Row, parts: sqlite3.Cursor | None) -> bytes:
+def _line(layout: Layout, table: Rows, row: sqlite3.Row, parts: list[sqlite3.Row] | None) -> bytes:
     """A row as a line, with the rows that stand in it."""
-    record = _members(table, row)
-    if layout.info:
-        record = {layout.info: record}
-    if parts is not None and layout.parts is not None:
-        record["parts"] = [_members(layout.parts, part) for part in parts]
-    return dumps(record) + b"\n"
+
+    def record(read: Reader) -> dict[str, Any]:
+        made = _members(table, row, read)
+        if layout.info:
+            made = {layout.info: made}
+        if parts is not None and layout.parts is not None:
+            made["parts"] = [_members(layout.parts, part, read) for part in parts]
+        return made
+
+    return line(record)
 
 
-def _members(table: Rows, row: sqlite3.Row) -> dict[str, Any]:
+def _members(table: Rows, row: sqlite3.Row, read: Reader) -> dict[str, Any]:
     """The object that a row stands for."""
     record: dict[str, Any] = {}
     for column, value in zip(row.keys(), row, strict=True):
         name = table.names.get(column, column)
         if value is None or not name:
             continue
-        told = _json(value, parsed=column in table.parsed or column == table.spread)
+        told = _plain(value)
+        if isinstance(told, str) and (column in table.parsed or column == table.spread):
+            told = read(told.encode())
         if column == table.spread and isinstance(told, dict):
             record = told | record
         elif column in table.names:
@@ -360,22 +369,38 @@ def _put(record: dict[str, Any], keys: list[str], value: Any) -> None:
     record[keys[-1]] = value
 
 
-def _json(value: Any, *, parsed: bool) -> Any:
-    """What a column holds as JSON can have it; a text that is no JSON stays a text."""
+def _plain(value: Any) -> Any:
+    """What a column holds as JSON can have it."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    if not (parsed and isinstance(value, str)):
-        return value
-    return parse(value.encode())
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def parse(raw: bytes) -> Any:
-    """The value of a JSON text that stands in a record, else the text itself."""
+def line(record: Callable[[Reader], object]) -> bytes:
+    """The line of a record, which is made with what reads the JSON texts in it.
+
+    Where they are nested too deep to be written again, they stay texts.
+    """
     try:
-        value = decode_any(raw)
-        dumps(value)
-    except (ValueError, RecursionError):
-        return raw.decode("utf-8", "replace")
-    return value
+        return _dumped(record(_value)) + b"\n"
+    except RecursionError:
+        return _dumped(record(_text)) + b"\n"
+
+
+def _value(raw: bytes) -> Any:
+    """The value of a JSON text, else the text itself."""
+    try:
+        return decode_any(raw)
+    except ValueError:
+        return _text(raw)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _dumped(record: object) -> bytes:
+    try:
+        return orjson.dumps(record)
+    except TypeError:  # half a character, an integer of many digits, or nested deeply
+        return dumps(record)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from sesstool.records.databases import parse
+from sesstool.records.databases import line
 from sesstool.records.folder import names
-from sesstool.records.jsonspan import dumps
+from sesstool.records.heal import decode_any
 from sesstool.records.source import read_file, unreadable
 
 ENDING = ".json"
@@ -39,18 +38,25 @@ def lines(path: Path) -> Iterator[bytes]:
     Raises InputError.
     """
     top = path.absolute().parents[2]
-    info = _value(path)
-    yield dumps({"info": info}) + b"\n"
-    for message in _files(top / _MESSAGE / _id(info, path)):
-        told = _value(message)
-        parts = [_value(part) for part in _files(top / _PART / _id(told, message))]
-        yield dumps({"info": told, "parts": parts}) + b"\n"
+    told = _read(path)
+    yield line(lambda read: {"info": read(told)})
+    for message in _files(top / _MESSAGE / _id(told, path)):
+        yield _message(_read(message), message, top)
 
 
-def _id(info: Any, path: Path) -> str:
+def _message(told: bytes, path: Path, top: Path) -> bytes:
+    parts = list(map(_read, _files(top / _PART / _id(told, path))))
+    return line(lambda read: {"info": read(told), "parts": list(map(read, parts))})
+
+
+def _id(told: bytes, path: Path) -> str:
     """The id that a session or a message has by what is in its file, or else by the file's name."""
-    told = info.get("id") if isinstance(info, dict) else None
-    return told if isinstance(told, str) and _NAME.fullmatch(told) else path.stem
+    try:
+        value = decode_any(told)
+    except ValueError:
+        value = None
+    name = value.get("id") if isinstance(value, dict) else None
+    return name if isinstance(name, str) and _NAME.fullmatch(name) else path.stem
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -61,9 +67,9 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _value(path: Path) -> Any:
-    """What a file holds; of a damaged one the text. Raises InputError."""
+def _read(path: Path) -> bytes:
+    """What a file holds. Raises InputError."""
     try:
-        return parse(read_file(path))
+        return read_file(path)
     except OSError as error:
         raise unreadable("read", path, error) from error

@@ -14,11 +14,12 @@ from sesstool.errors import InputError
 from sesstool.formats.base import Format
 from sesstool.formats.registry import SAMPLE, by_name, detect, is_likely
 from sesstool.model.passages import Passage, passages
+from sesstool.records.documents import ENDING, is_document
 from sesstool.records.heal import decode
-from sesstool.records.opening import is_sealed, open_source
+from sesstool.records.opening import holder_of, is_sealed, open_source
 from sesstool.records.packed import codec_of
 from sesstool.records.recover import records, utf16
-from sesstool.records.source import CHUNK, bare_path, unreadable
+from sesstool.records.source import CHUNK, Source, bare_path, unreadable
 from sesstool.search.wanted import Excerpt, Wanted, excerpt, said
 
 if TYPE_CHECKING:
@@ -217,10 +218,18 @@ class Scan:
 def may_hold(path: str, wanted: Wanted) -> bool:
     """Whether a file may say it, as its bytes tell; also where they are packed, or no UTF-8.
 
-    Most files do not, and this is all that is done with them. Raises OSError.
+    Most files do not, and this is all that is done with them. Of a session that is no file of its
+    own it is not known. Raises OSError.
     """
     may = wanted.sieve.may
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if path.endswith(ENDING) and is_document(Path(path)):
+        return True
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except NotADirectoryError:
+        if holder_of(Path(path)):
+            return True
+        raise
     try:
         data = os.pread(descriptor, CHUNK, 0)
         if is_sealed(data[:_MAGIC]) or codec_of(data) or utf16(data[:_MAGIC]):
@@ -242,6 +251,10 @@ def may_hold(path: str, wanted: Wanted) -> bool:
 def opened(path: Path, keys: Keys | None, wanted: Wanted, *, home: str = "") -> Iterator[Scan]:
     """A file, open to be searched. Raises InputError and AuthError."""
     with ExitStack() as stack:
+        if holder_of(path):
+            source = stack.enter_context(open_source(path))
+            yield _scan(source, path, wanted, home)
+            return
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             stack.callback(os.close, descriptor)
@@ -251,7 +264,7 @@ def opened(path: Path, keys: Keys | None, wanted: Wanted, *, home: str = "") -> 
             raise unreadable("open", path, error) from error
         if is_sealed(head, path) or codec_of(head):
             source = stack.enter_context(open_source(path, keys))
-            yield Scan(path, lambda at, n: source.read(at, at + n), source.size, wanted, home=home)
+            yield _scan(source, path, wanted, home)
             return
 
         def read(at: int, size: int) -> bytes:
@@ -261,6 +274,10 @@ def opened(path: Path, keys: Keys | None, wanted: Wanted, *, home: str = "") -> 
                 raise unreadable("read", path, error) from error
 
         yield Scan(path, read, size, wanted, home=home)
+
+
+def _scan(source: Source, path: Path, wanted: Wanted, home: str) -> Scan:
+    return Scan(path, lambda at, n: source.read(at, at + n), source.size, wanted, home=home)
 
 
 def blocks(read: Read, searched: Searched) -> Iterator[tuple[int, bytes, int]]:
