@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from sesstool.api.listing import sessions
-from sesstool.errors import AuthError, InputError, NotASessionError, SesstoolError, UsageError
+from sesstool.caches.folder import words_path
+from sesstool.caches.forget import forget_words
+from sesstool.caches.words import Words, is_possible
+from sesstool.errors import (
+    AuthError,
+    InputError,
+    NotASessionError,
+    SesstoolError,
+    UsageError,
+    WriteError,
+)
 from sesstool.formats.registry import by_name
 from sesstool.library.arrange import Row, owner_of, project_of
 from sesstool.library.discover import Item
 from sesstool.library.glance import Glance, look
+from sesstool.search.indexing import Index, Progress, match_of
 from sesstool.search.scan import Hit, Scan, may_hold, opened
 from sesstool.search.wanted import Wanted
 
@@ -86,6 +97,8 @@ def search(
     limit: int = 5,
     context: int = 60,
     bare: bool = False,
+    index: bool = False,
+    progress: Progress = lambda *_: None,
     tally: Tally | None = None,
     tell: Callable[[SesstoolError], None] = lambda _: None,
 ) -> Iterator[Part]:
@@ -93,14 +106,62 @@ def search(
 
     A session with hits comes first, then its hits, at most `limit` where that is not 0, each with
     `context` characters around it; `bare` asks for nothing but the sessions. A project is a path
-    or the last name in one. `tell` is told what cannot be searched, and the rest goes on. Raises
-    InputError where a name means nothing.
+    or the last name in one. `tell` is told what cannot be searched, and the rest goes on.
+
+    With `index`, words and their beginnings are looked for in an index in the cache folder, which
+    is first made to hold what the sessions say now; `progress` is told how far that is. Sessions
+    that are encrypted or damaged are never in it, and are read as without it.
+
+    Raises InputError where a name means nothing, UsageError where no index can tell, WriteError
+    where none can be made.
     """
     tally = tally or Tally()
-    for item in sorted(sessions(names), key=lambda item: -item.mtime):
+    items = sorted(sessions(names), key=lambda item: -item.mtime)
+    rows = _indexed(items, wanted, progress) if index else {}
+    for item in items:
         if _is_meant(item, wanted, agents):
-            one = _One(item, wanted, keys, agents, projects, tally, tell)
+            one = _One(item, wanted, keys, agents, projects, tally, tell, rows.get(_path(item)))
             yield from one.search(limit, context, bare=bare)
+
+
+def _indexed(items: Iterable[Item], wanted: Wanted, progress: Progress) -> dict[str, Sequence[int]]:
+    """The offsets in those sessions that the index covers. It is made anew where it is of no use.
+
+    Raises UsageError and WriteError.
+    """
+    if not is_possible():
+        raise UsageError(
+            "the SQLite of this Python has no full-text tables", hint="search without --index"
+        )
+    match_of(wanted)
+    plain = {_path(one): one.format for one in items if not one.trouble and one.packed != "age"}
+    try:
+        return _asked(plain, wanted, progress)
+    except ValueError:
+        forget_words()
+    try:
+        return _asked(plain, wanted, progress)
+    except ValueError as error:
+        raise _no_index() from error
+
+
+def _asked(plain: dict[str, str], wanted: Wanted, progress: Progress) -> dict[str, Sequence[int]]:
+    try:
+        with Words(words_path(), make=True) as words:
+            index = Index(words)
+            index.update(plain, progress)
+            return index.find(wanted)
+    except OSError as error:
+        raise _no_index() from error
+
+
+def _no_index() -> WriteError:
+    return WriteError(f"no index can be kept in {words_path()}", hint="search without --index")
+
+
+def _path(item: Item) -> str:
+    """Its path, for which a `Path` would take longer."""
+    return f"{item.folder}{os.sep}{item.name}"
 
 
 def _is_meant(item: Item, wanted: Wanted, agents: frozenset[str]) -> bool:
@@ -121,11 +182,12 @@ class _One:
     projects: frozenset[str]
     tally: Tally
     tell: Callable[[SesstoolError], None]
+    rows: Sequence[int] | None
 
     def search(self, limit: int, context: int, *, bare: bool) -> Iterator[Part]:
         tally = self.tally
         tally.sessions += 1
-        if self._is_without():
+        if self._is_without() if self.rows is None else not self.rows:
             return
         path = self.item.path
         if self.item.trouble:
@@ -133,7 +195,7 @@ class _One:
             self.tell(InputError(f"cannot search {path}: {self.item.trouble}"))
             return
         try:
-            with opened(path, self.keys, self.wanted, home=self.item.format) as scan:
+            with opened(path, self.keys, home=self.item.format) as scan:
                 yield from self._through(scan, limit, context, bare=bare)
                 self._account(scan)
         except NotASessionError as error:
@@ -152,12 +214,17 @@ class _One:
         if item.trouble or item.packed:
             return False
         try:
-            return not may_hold(f"{item.folder}{os.sep}{item.name}", self.wanted)
+            return not may_hold(_path(item), self.wanted)
         except OSError:
             return False  # it is told when it is opened
 
     def _through(self, scan: Scan, limit: int, context: int, *, bare: bool) -> Iterator[Part]:
-        for hit in scan.hits(1 if bare else limit, context):
+        limit = 1 if bare else limit
+        if self.rows is None:
+            hits = scan.hits(self.wanted, limit, context)
+        else:
+            hits = scan.hits_at(self.wanted, self.rows, limit, context)
+        for hit in hits:
             if scan.searched.hits == 1:
                 found = self._found(scan, bare=bare)
                 if found is None:

@@ -28,7 +28,7 @@ def forget(paths: Collection[Path | str]) -> None:
             with Words(index) as words:
                 words.forget(os.fsencode(os.path.realpath(path)) for path in paths)
         except ValueError:
-            _delete_database(index)
+            forget_words()
     if paths and os.path.lexists(seen := glances_path()):
         from sesstool.caches.glances import GlanceCache  # noqa: PLC0415 - not all have one
 
@@ -37,6 +37,11 @@ def forget(paths: Collection[Path | str]) -> None:
                 glances.put({}, {name for path in paths for name in _names(path)})
         except ValueError:
             _delete_database(seen)
+
+
+def forget_words() -> None:
+    """Delete the index of words, which is of no use. Raises WriteError."""
+    _delete_database(words_path())
 
 
 def _names(path: Path | str) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -25,8 +25,6 @@ _VERSION = 1
 SHARD = 64 << 20
 _OFFSET_BITS = 40
 _LARGEST = (1 << _OFFSET_BITS) - 1
-# FTS5 writes a segment when it holds so many bytes: one of some is merged with others later.
-_HELD = 8 << 20
 _PATIENCE = 60.0
 _OLDEST = (3, 35)
 _TABLES = f"""
@@ -54,7 +52,10 @@ class Stamp(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A file in the index: up to which offset it was read, and whether all of that is there."""
+    """A file in the index: up to which offset it was read, and whether all of that is there.
+
+    One of which nothing is there, since not all of it can be, has reached -1.
+    """
 
     id: int
     stamp: Stamp
@@ -117,11 +118,13 @@ class Words:
                     self._db.execute("ROLLBACK")
                 raise
 
-    def known(self) -> dict[bytes, Known]:
-        """All the files by their paths."""
+    def known(self, path: bytes | None = None) -> dict[bytes, Known]:
+        """All the files by their paths, or the one at a path."""
         with _useless():
             rows = self._db.execute(
                 "SELECT path, id, inode, size, mtime, tail, reached, whole FROM files"
+                " WHERE ?1 IS NULL OR path=?1",
+                (path,),
             )
             return {
                 path: Known(file, Stamp(*stamp), reached, bool(whole))
@@ -175,7 +178,7 @@ class Words:
             for (shard,) in shards:
                 self._db.execute(
                     "UPDATE files SET whole=0, reached=min(reached, start) FROM parts"
-                    " WHERE shard=? AND file=files.id",
+                    " WHERE shard=? AND file=files.id AND reached >= 0",
                     (shard,),
                 )
                 self._db.execute(f"DROP TABLE words_{shard}")
@@ -227,13 +230,24 @@ class Adder:
         )
 
 
+_SPLIT = "tokenize='unicode61 remove_diacritics 0'"
+
+
 def make_shard(db: sqlite3.Connection, name: str) -> None:
     """Make a full-text table that keeps no text, and no places of words in it."""
     db.execute(
         f"CREATE VIRTUAL TABLE {name}"
-        " USING fts5(words, content='', detail=none, columnsize=0, tokenize='ascii')"
+        f" USING fts5(words, content='', detail=none, columnsize=0, {_SPLIT})"
     )
-    db.execute(f"INSERT INTO {name}({name}, rank) VALUES('hashsize', {_HELD})")
+
+
+def split(text: str) -> list[str]:
+    """The words of a text, as a shard has them."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute(f"CREATE VIRTUAL TABLE said USING fts5(words, {_SPLIT})")
+        db.execute("CREATE VIRTUAL TABLE split USING fts5vocab(said, instance)")
+        db.execute("INSERT INTO said VALUES(?)", (text,))
+        return [row[0] for row in db.execute("SELECT term FROM split ORDER BY offset")]
 
 
 def is_possible() -> bool:

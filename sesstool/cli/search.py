@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from sesstool.api.searching import Part, Tally, Wanted, search
-from sesstool.cli.common import Common, Moment, common, err, out_stream
+from sesstool.cli.common import Common, Moment, Progress, common, err, out_stream
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.streams import lean_heap, refuse_output, tell
 from sesstool.errors import AuthError, SesstoolError, UsageError
@@ -43,6 +43,12 @@ _NOTHING, _UNSEARCHED = 1, 3
 @click.option("--project", "projects", multiple=True, help="Only this project: a path, or a name.")
 @click.option("--since", type=Moment(first=True), help="Only records from this date or time on.")
 @click.option("--until", type=Moment(), help="Only records up to this date or time.")
+@click.option(
+    "--index",
+    is_flag=True,
+    help="Look in an index of words in your cache folder, which is made first and kept up to date. "
+    "It finds words and beginnings of words, where a search without it finds any part of one.",
+)
 @click.option("-l", "--files", is_flag=True, help="Print only the paths of the sessions.")
 @click.option(
     "--context",
@@ -71,6 +77,7 @@ def command(
     projects: tuple[str, ...],
     since: datetime | None,
     until: datetime | None,
+    index: bool,
     files: bool,
     context: int,
     limit: int,
@@ -107,6 +114,8 @@ def command(
         limit=limit,
         context=context,
         bare=files,
+        index=index,
+        progress=_Bar(shared).tell,
         tally=tally,
         tell=partial(_tell, shared),
     )
@@ -119,6 +128,22 @@ def command(
     if tally.found:
         return 0
     return _UNSEARCHED if tally.locked or tally.unread or tally.records else _NOTHING
+
+
+class _Bar:
+    """Shows how far the index is made, once that takes a while."""
+
+    def __init__(self, shared: Common) -> None:
+        self._shared = shared
+        self._bar: Progress | None = None
+        self._done = 0
+
+    def tell(self, done: int, total: int) -> None:
+        self._bar = self._bar or self._shared.progress(total, "index")
+        self._bar.advance(done - self._done)
+        self._done = done
+        if done >= total:
+            self._bar.__exit__()
 
 
 def _parts(found: Iterable[Part], shown: Report, tally: Tally) -> Iterator[str]:

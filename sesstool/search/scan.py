@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
 LONGEST = 64 << 20
 """A longer line is not searched, which is told."""
-_HEAD = 1 << 16
+# So many records tell that a file is of the agent in whose home it lies.
+_FEW = 8
+_SHORT = 1 << 13
 _MAGIC = 1 << 12
 # So far before a result the call is looked for that it answers.
 _BACK = 16 << 20
@@ -77,22 +80,46 @@ class Searched:
 class Scan:
     """The search of one file that is open."""
 
-    def __init__(self, path: Path, read: Read, size: int, wanted: Wanted, *, home: str) -> None:
-        """Begin; `read` gives so many of the `size` bytes from an offset on.
+    def __init__(
+        self, path: Path, read: Read, now: os.stat_result, size: int = -1, *, home: str = ""
+    ) -> None:
+        """Begin; `read` gives so many bytes from an offset on, `now` is what stat shows.
 
-        `home` names the format of the agent in whose home it lies, or is "".
+        `size` counts the bytes of what is packed in the file, -1 where nothing is. `home` names the
+        format of the agent in whose home it lies, or is "".
         """
-        self._path, self._read, self._size, self._wanted = path, read, size, wanted
+        self._path, self._read, self.now = path, read, now
+        self.packed = size >= 0
+        self.size = size if self.packed else now.st_size
         self._home = home
         self.searched = Searched(path)
         self._tools: dict[str, str] = {}
         self._format: Format | None = None
         self._counted, self._line = 0, 1
 
-    def hits(self, limit: int, context: int) -> Iterator[Hit]:
+    def blocks(self, at: int = 0) -> Iterator[tuple[int, bytes, int]]:
+        """The bytes in blocks: where each begins, its bytes, and how many are whole lines."""
+        size = CHUNK
+        while data := self._read(at, size):
+            end = data.rfind(b"\n") + 1
+            if len(data) < size:
+                yield at, data, len(data)
+                at += len(data)
+                break
+            if end:
+                yield at, data, end
+                at, size = at + end, CHUNK
+            elif size < LONGEST:
+                size *= 4
+            else:
+                self.searched.long += 1
+                at, size = _behind(self._read, at + len(data)), CHUNK
+        self.searched.size = at
+
+    def hits(self, wanted: Wanted, limit: int, context: int) -> Iterator[Hit]:
         """The hits in file order, at most so many where `limit` is not 0. Raises InputError."""
-        searched, sieve = self.searched, self._wanted.sieve
-        for at, data, end in blocks(self._read, searched):
+        searched, sieve = self.searched, wanted.sieve
+        for at, data, end in self.blocks():
             if not at and utf16(data[:256]):
                 raise InputError(
                     f"{self._path} is UTF-16, which no agent reads",
@@ -108,23 +135,89 @@ class Scan:
                 except ValueError:
                     value = None
                 if type(value) is dict:
-                    yield from self._taken(self._of(value, at + start, context), limit)
+                    yield from self._taken(self._of(wanted, value, at + start, context), limit)
                 elif not raw.isspace() and raw:
-                    yield from self._damaged(at + start, limit, context)
+                    yield from self._damaged(wanted, at + start, limit, context)
                     return
 
-    def _damaged(self, since: int, limit: int, context: int) -> Iterator[Hit]:
+    def hits_at(
+        self, wanted: Wanted, offsets: Iterable[int], limit: int, context: int
+    ) -> Iterator[Hit]:
+        """The same, of the lines that begin at some offsets alone, in their order."""
+        searched = self.searched
+        for start in offsets:
+            if limit and searched.hits >= limit:
+                searched.more += 1
+                continue
+            raw = self._line_at(start)
+            try:
+                value = decode(raw) if wanted.sieve.may(raw) else None
+            except ValueError:
+                continue  # the file is no longer what it was
+            if type(value) is dict:
+                yield from self._taken(self._of(wanted, value, start, context), limit)
+
+    def _line_at(self, start: int) -> bytes:
+        size = _SHORT
+        while True:
+            data = self._read(start, size)
+            line, end, _ = data.partition(b"\n")
+            if end or len(data) < size:
+                return line
+            size *= 4
+
+    def part(self, start: int, end: int) -> bytes:
+        """The bytes [start, end). Raises InputError."""
+        return self._read(start, end - start)
+
+    def texts(self, start: int) -> Iterator[tuple[int, int, list[str] | None]]:
+        """What each line from an offset on says: its offsets, and its texts in their order.
+
+        None stands for a line that is no record, or cannot be looked into. Raises InputError.
+        """
+        long = 0
+        for at, data, end in self.blocks(start):
+            done = 0
+            while done < end:
+                stop = data.find(b"\n", done, end)
+                stop = end if stop < 0 else stop
+                if stop > done:
+                    yield at + done, at + stop, self._texts(data[done:stop])
+                done = stop + 1
+            if self.searched.long > long:
+                long = self.searched.long
+                yield at, at, None
+
+    def _texts(self, raw: bytes) -> list[str] | None:
+        try:
+            value = decode(raw)
+        except ValueError:
+            return [] if raw.isspace() else None
+        if type(value) is not dict:
+            return None
+        told = passages(value, self.format.meaning(value))
+        return [
+            text
+            for passage in told
+            for text in (said(passage), passage.name if passage.kind == "call" else "")
+            if text
+        ]
+
+    def _damaged(self, wanted: Wanted, since: int, limit: int, context: int) -> Iterator[Hit]:
         """The rest of the hits, where lines are no records: the slow way, from its beginning."""
-        searched, sieve = self.searched, self._wanted.sieve
-        for record in records(_Bytes(self._path, self._read, self._size)):
-            if record.end <= since or not sieve.may(record.raw):
+        searched, sieve = self.searched, wanted.sieve
+        for record in records(_Bytes(self._path, self._read, self.size)):
+            if record.end <= since:
+                continue
+            raw = self.part(record.start, record.end)
+            if not sieve.may(raw):
                 continue
             if record.value is None:
-                searched.unread += bool(record.raw.strip())
+                searched.unread += bool(raw.strip())
             elif limit and searched.hits >= limit:
                 searched.more += 1
             else:
-                found = self._of(record.value, record.start, context, record.line)
+                found = self._of(wanted, record.value, record.start, context, record.line)
                 yield from self._taken(found, limit)
 
     def _taken(self, found: Iterator[Hit], limit: int) -> Iterator[Hit]:
@@ -136,10 +229,11 @@ class Scan:
             self.searched.hits += 1
             yield hit
 
-    def _of(self, value: dict[str, Any], start: int, context: int, line: int = 0) -> Iterator[Hit]:
+    def _of(
+        self, wanted: Wanted, value: dict[str, Any], start: int, context: int, line: int = 0
+    ) -> Iterator[Hit]:
         """The hits in a record."""
         meaning = self.format.meaning(value)
-        wanted = self._wanted
         if not wanted.at(meaning.time):
             return
         for passage in passages(value, meaning):
@@ -161,12 +255,13 @@ class Scan:
     def format(self) -> Format:
         """The format, by the head of the file. Raises NotASessionError."""
         if self._format is None:
-            head = _Bytes(self._path, self._read, min(self._size, _HEAD))
-            values = [v for record in islice(records(head), SAMPLE) if (v := record.value)]
+            source = _Bytes(self._path, self._read, self.size)
+            found = (value for record in records(source) if (value := record.value))
+            values = list(islice(found, _FEW if self._home else SAMPLE))
             plain = bare_path(self._path)
             form = by_name(self._home) if self._home else None
             if form is None or not is_likely(form, values, plain):
-                form = detect(values, plain, str(self._path))[0]
+                form = detect([*values, *islice(found, SAMPLE)], plain, str(self._path))[0]
             self._format = form.fitting(values)
             self.searched.format = form.name
         return self._format
@@ -248,23 +343,25 @@ def may_hold(path: str, wanted: Wanted) -> bool:
 
 
 @contextmanager
-def opened(path: Path, keys: Keys | None, wanted: Wanted, *, home: str = "") -> Iterator[Scan]:
+def opened(path: Path, keys: Keys | None = None, *, home: str = "") -> Iterator[Scan]:
     """A file, open to be searched. Raises InputError and AuthError."""
     with ExitStack() as stack:
         if holder_of(path):
             source = stack.enter_context(open_source(path))
-            yield _scan(source, path, wanted, home)
+            inside = partial(_read_from, source)
+            yield Scan(path, inside, source.opened, source.size, home=home)
             return
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             stack.callback(os.close, descriptor)
             head = os.pread(descriptor, _MAGIC, 0)
-            size = os.fstat(descriptor).st_size
+            now = os.fstat(descriptor)
         except OSError as error:
             raise unreadable("open", path, error) from error
         if is_sealed(head, path) or codec_of(head):
             source = stack.enter_context(open_source(path, keys))
-            yield _scan(source, path, wanted, home)
+            inside = partial(_read_from, source)
+            yield Scan(path, inside, now, source.size, home=home)
             return
 
         def read(at: int, size: int) -> bytes:
@@ -273,31 +370,11 @@ def opened(path: Path, keys: Keys | None, wanted: Wanted, *, home: str = "") -> 
             except OSError as error:
                 raise unreadable("read", path, error) from error
 
-        yield Scan(path, read, size, wanted, home=home)
+        yield Scan(path, read, now, home=home)
 
 
-def _scan(source: Source, path: Path, wanted: Wanted, home: str) -> Scan:
-    return Scan(path, lambda at, n: source.read(at, at + n), source.size, wanted, home=home)
-
-
-def blocks(read: Read, searched: Searched) -> Iterator[tuple[int, bytes, int]]:
-    """The bytes in blocks: where each begins, its bytes, and how many of them are whole lines."""
-    at, size = 0, CHUNK
-    while data := read(at, size):
-        end = data.rfind(b"\n") + 1
-        if len(data) < size:
-            yield at, data, len(data)
-            at += len(data)
-            break
-        if end:
-            yield at, data, end
-            at, size = at + end, CHUNK
-        elif size < LONGEST:
-            size *= 4
-        else:
-            searched.long += 1
-            at, size = _behind(read, at + len(data)), CHUNK
-    searched.size = at
+def _read_from(source: Source, at: int, size: int) -> bytes:
+    return source.read(at, at + size)
 
 
 def _behind(read: Read, at: int) -> int:

@@ -26,10 +26,11 @@ _MOST = 64
 # So many characters of a run are enough.
 _LONGEST = 64
 _RUN = re.compile(r"\w+")
-# Letters of other scripts that count as the same as others do not stand further behind.
-_SCRIPTS = "".join(map(chr, range(0x80, 0x2200)))
+# Letters that count as the same as others do not stand further behind.
+_LETTERS = "".join(map(chr, range(0x41, 0x2200)))
 _ASCII_ESCAPE = "\\u00"
-_BACKSLASH = "005c"
+# What an escape consists of: one inside of a string in a string may be escaped itself.
+_INNER = "005c|0075|003[0-9]|004[1-6]|006[1-6]"
 # What stands for something else in an expression.
 _UNSURE = re.compile(r"\\[xpPQCX0-9]|\(\?|\|")
 _NOT_LITERAL = (
@@ -39,6 +40,10 @@ _NOT_LITERAL = (
 _GROUP = re.compile(r"\([^()]*\)")
 _MAYBE = re.compile(r".(?:[*?]|\{[^}]*\})")
 _NOTHING = "\0"
+# What may stand between two words of a text: no letter, but in an escape.
+_BETWEEN = r'(?:[^0-9A-Za-z"]|\\[nrtbf]|\\u[0-9a-fA-F]{4})*'
+# What a word may be written with instead of its letters.
+_ODD = r"(?:\\u00[3-7]|[\x80-\xff])"
 
 Finder = Callable[[bytes], Iterator[int]]
 """Gives the offsets in some bytes where something stands, from the first one on."""
@@ -47,34 +52,47 @@ Finder = Callable[[bytes], Iterator[int]]
 class Sieve:
     """Finds where a text may be said; `every` says that nobody can tell, so it may be anywhere."""
 
-    def __init__(self, runs: Iterable[str], *, case: bool) -> None:
-        """Look for the rarest of some runs of letters and digits, all of which must be there."""
+    def __init__(self, runs: Sequence[str], *, case: bool, together: bool = False) -> None:
+        """Look for the rarest of some runs of letters and digits, all of which must be there.
+
+        `together` says that they follow each other, with no other letters or digits between.
+        """
         run = max(runs, key=_rank, default="")[:_LONGEST]
         self.every = not run
         if self.every:
             return
+        self._near = _neighbours(runs, case=case) if together else None
         ways = [(char,) if case else _cases(char) for char in run]
-        if not case and not run.isascii():  # few of them: they are looked for one by one
-            while _count(ways) > _MOST:
-                ways.pop()
-        self._find = _finder(ways)
-        # Letters of other scripts that count as one of these: a line that has one may say it.
-        others = {char for chars in ways for char in chars if not char.isascii()}
-        self._others = [_literally([char]) for char in others if run.isascii()]
-        codes = {_BACKSLASH, *(_code(char) for chars in ways for char in chars)}
+        # An expression that leaves case out knows only ASCII. A line may say it that has one of the
+        # letters of other scripts which count as the same.
+        folds = _count(ways) > 1 and all(any(map(str.isascii, chars)) for chars in ways)
+        others = {char for chars in ways for char in chars if folds and not char.isascii()}
+        self._others = [_literally([char]) for char in others]
+        while not folds and _count(ways) > _MOST:
+            ways.pop()
+        if folds:
+            plain = "".join(next(filter(str.isascii, chars)) for chars in ways)
+            self._find = _expression(f"(?i){plain}")
+        else:
+            self._find = _literally("".join(way) for way in product(*ways))
+        codes = {_code(char) for chars in ways for char in chars}
         if all(code.startswith("00") for code in codes):
             self._gate: Finder | None = _literally([_ASCII_ESCAPE])
         else:
             self._gate = None
-        self._escaped = _expression(rf"\\u(?i:{'|'.join(sorted(codes))})")
+        self._escaped = _expression(rf"\\u(?i:{'|'.join([_INNER, *sorted(codes)])})")
 
     def may(self, data: bytes) -> bool:
         """Whether some bytes may say it."""
-        return (
-            self.every
-            or next(self._find(data), None) is not None
-            or next(self._otherwise(data), None) is not None
-        )
+        if self.every:
+            return True
+        if next(self._find(data), None) is not None and self._is_near(data):
+            return True
+        return next(self._otherwise(data), None) is not None
+
+    def _is_near(self, data: bytes) -> bool:
+        """Whether two words may stand beside each other in bytes that hold one of them."""
+        return self._near is None or next(self._near(data), None) is not None
 
     def _otherwise(self, data: bytes) -> Iterator[int]:
         """Where it may be written in another way, in no order."""
@@ -88,8 +106,10 @@ class Sieve:
 
         These bytes are whole lines, of which the last one may lack its end.
         """
+        others = [] if self.every else sorted(self._otherwise(data))
+        places = range(end) if self.every else merge(self._find(data), others)
         done = 0
-        for place in self._places(data, end):
+        for place in places:
             if place < done:
                 continue
             if place >= end:
@@ -97,20 +117,14 @@ class Sieve:
             start = data.rfind(b"\n", done, place) + 1 or done
             stop = data.find(b"\n", place, end)
             stop = end if stop < 0 else stop
-            yield start, stop
+            if self.every or others or self._is_near(data[start:stop]):
+                yield start, stop
             done = stop + 1
-
-    def _places(self, data: bytes, end: int) -> Iterable[int]:
-        """Where it may be said, from the first place on."""
-        if self.every:
-            return range(end)
-        others = sorted(self._otherwise(data))
-        return merge(self._find(data), others) if others else self._find(data)
 
 
 def for_text(text: str, *, case: bool) -> Sieve:
     """What finds a text; blanks in it stand for any blanks."""
-    return Sieve(_RUN.findall(text), case=case)
+    return Sieve(_RUN.findall(text), case=case, together=True)
 
 
 def for_expression(expression: str, *, case: bool) -> Sieve:
@@ -129,16 +143,25 @@ def _rank(run: str) -> int:
     return sum(_RARITY.get(char.lower(), _OTHER) + 1 for char in run)
 
 
+def _neighbours(runs: Sequence[str], *, case: bool) -> Finder | None:
+    """What finds the rarest run with that behind it, or else with that before it.
+
+    Behind a quote, which may end a string, the other one may be anywhere.
+    """
+    at = max(range(len(runs)), key=lambda n: _rank(runs[n]))
+    last = at == len(runs) - 1
+    first, second = (runs[at - 1], runs[at]) if last else (runs[at], runs[at + 1])
+    if len(runs) == 1 or not (first + second).isascii():
+        return None
+    if last:
+        beside = rf'(?:{first}|"|{_ODD}\w*){_BETWEEN}{second}'
+    else:
+        beside = rf'{first}{_BETWEEN}(?:{second}|"|\w*{_ODD})'
+    return _expression(beside if case else f"(?i){beside}")
+
+
 def _count(ways: Iterable[Sequence[str]]) -> int:
     return prod(map(len, ways))
-
-
-def _finder(ways: Sequence[Sequence[str]]) -> Finder:
-    """What finds a run, given the characters that may stand at each place of it."""
-    if _count(ways) <= 1 or not all(any(map(str.isascii, chars)) for chars in ways):
-        return _literally("".join(way) for way in product(*ways))
-    plain = "".join(next(filter(str.isascii, chars)) for chars in ways)
-    return _expression(f"(?i){plain}")
 
 
 def _literally(texts: Iterable[str]) -> Finder:
@@ -160,7 +183,7 @@ def _cases(char: str) -> tuple[str, ...]:
     if char.isascii() and char not in "iksIKS":
         return tuple({char.lower(), char.upper()})
     same = re.compile(re.escape(char), re.IGNORECASE)
-    others = {char.lower(), char.upper(), *same.findall(_SCRIPTS)}
+    others = {char.lower(), char.upper(), *same.findall(_LETTERS)}
     return tuple(other for other in others if len(other) == 1 and same.match(other))
 
 
