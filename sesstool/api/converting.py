@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sesstool.convert.conversion import lines
 from sesstool.convert.losses import Loss, Losses
 from sesstool.convert.sent import Way
-from sesstool.errors import UsageError
+from sesstool.diff.sides import Shared, origin_of, parent_of
+from sesstool.errors import InputError, UsageError
 from sesstool.formats.base import Format
 from sesstool.formats.forking import Forker, Parent, written
 from sesstool.formats.registry import FORMATS, TARGETS
+from sesstool.formats.terms import Origin
 from sesstool.formats.turns import Header
 from sesstool.model.moments import moment
-from sesstool.records.source import Source
+from sesstool.model.session import open_known
+from sesstool.records.opening import open_source
+from sesstool.records.recover import records
+from sesstool.records.source import Continued, FileSource, Source, bare_path
 
+if TYPE_CHECKING:
+    from sesstool.encryption.keyring import Keys
+
+# So many files make up one session at most.
+_MOST_FILES = 64
 # No agent is older, and no clock of a system has to tell local times before it.
 _OLDEST = 1971
 
@@ -36,6 +48,42 @@ class Converted:
     place: Path | None
     command: str
     lost: tuple[Loss, ...]
+
+
+@contextmanager
+def whole(
+    source: FileSource, keys: Keys | None = None, format_name: str = ""
+) -> Iterator[FileSource | Continued]:
+    """A session with what stands before it in the files of others, where it goes on from them.
+
+    Those that are not found are left out. Raises InputError and AuthError.
+    """
+    with ExitStack() as stack:
+        chain: list[tuple[FileSource, Origin | None]] = [(source, None)]
+        origin = origin_of(open_known(source, format_name))
+        while origin is not None and origin.mode == "reference" and len(chain) < _MOST_FILES:
+            session = open_known(chain[-1][0])
+            path = parent_of(session, origin, (), keys)
+            if path is None:
+                break
+            base = stack.enter_context(open_source(path, keys))
+            chain.append((base, origin))
+            origin = origin_of(open_known(base))
+        found: FileSource | Continued = chain[-1][0]
+        for (base, cut), (rest, _) in zip(chain[:0:-1], chain[-2::-1], strict=True):
+            assert cut is not None
+            found = Continued(found, _end(base, cut), rest)
+            found.name, found.path = source.name, source.path
+        yield found
+
+
+def _end(base: FileSource, cut: Origin) -> int:
+    """Where the part of a session ends that another one goes on from."""
+    form, shared = open_known(base).format, Shared(cut, base.size)
+    for record in records(base):
+        if record.value is not None and not shared.has(record, form):
+            return record.start
+    return base.size
 
 
 class Conversion:
@@ -95,10 +143,14 @@ class Conversion:
         assert scribe is not None
         yield from lines(self._way, scribe(self._header), self._losses)
         session = self._way.session
-        path = session.source.path
+        path, form = session.source.path, session.format
+        first = next((r.value for r in records(session.source) if r.value is not None), {})
+        origin = form.origin(first)  # of the oldest that was found
+        self._losses.add("base", int(origin is not None and origin.mode == "reference"))
         if isinstance(path, Path):
-            parts = sum(1 for _ in session.format.parts(path))
-            self._losses.add("side-file", parts)
+            with suppress(InputError):  # what cannot be looked at is not known to be the session's
+                parts = sum(1 for _ in form.parts(bare_path(path)))
+                self._losses.add("side-file", parts)
 
     def made(self) -> Converted:
         """What became of it, once its lines were taken."""

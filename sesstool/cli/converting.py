@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING
 from sesstool.cli.common import Common, out_stream
 from sesstool.cli.streams import refuse_nowhere, refuse_taken
 from sesstool.errors import UsageError
+from sesstool.records.source import FileSource
 from sesstool.records.write import cannot_write, create, private_folder
 from sesstool.text import safe
 
 if TYPE_CHECKING:
-    from sesstool.api.converting import Converted
+    from sesstool.api.converting import Conversion, Converted
     from sesstool.api.exporting import Exported
+    from sesstool.encryption.keyring import Keys
 
 
 def refuse_for(
@@ -41,15 +44,30 @@ def refuse_for(
 
 
 def converted(
-    shared: Common, session: Exported, to: str, branch: str, target: Path | None, *, force: bool
+    shared: Common,
+    session: Exported,
+    to: str,
+    branch: str,
+    target: Path | None,
+    keys: Keys | None,
+    *,
+    force: bool,
 ) -> Path | None:
     """Write a session as one of another format, and tell what was lost; returns the new file."""
-    from sesstool.api.converting import Conversion  # noqa: PLC0415 - start-up time
+    from sesstool.api.converting import Conversion, whole  # noqa: PLC0415 - start-up time
 
-    branch = "" if branch in ("all", "live") else branch
-    found = Conversion(
-        session.source, to, format_name=session.format_name, branch=branch, target=target
-    )
+    with ExitStack() as stack:
+        source = session.source
+        if session.redaction is None and isinstance(source, FileSource):
+            source = stack.enter_context(whole(source, keys, session.format_name))
+        branch = "" if branch in ("all", "live") else branch
+        found = Conversion(
+            source, to, format_name=session.format_name, branch=branch, target=target
+        )
+        return _written(shared, found, force=force)
+
+
+def _written(shared: Common, found: Conversion, *, force: bool) -> Path | None:
     path = found.path
     if path is None:
         out_stream().writelines(found.lines())

@@ -161,7 +161,7 @@ def command(
         found, profile=profile or "", key=secret, format_name=format_name or "", keys=keys
     ) as session:
         if to in TARGETS:
-            target = converted(shared, session, to, branch, target, force=force)
+            target = converted(shared, session, to, branch, target, keys, force=force)
         elif to == CAST:
             poured(shared, map(str.encode, _cast(session, branch, told)), force=force)
         else:

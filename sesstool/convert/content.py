@@ -62,7 +62,12 @@ def _block(block: Any, losses: Losses) -> list[Part]:
 
 def _image(block: dict[str, Any]) -> Image | None:
     """The image that a block is, in the form of any provider."""
-    kind = text(block.get("type"))
+    kind, inline = text(block.get("type")), mapping(block.get("inlineData"))
+    if kind == "file" or inline:
+        told = _DATA.fullmatch(text(block.get("url")))
+        media, data = (told[1], told[2]) if told else ("", "")
+        media, data = text(inline.get("mimeType")) or media, text(inline.get("data")) or data
+        return Image(media, data) if media.startswith("image/") else None
     if kind == "image":
         source = mapping(block.get("source")) or block
         data, media = text(source.get("data")), source.get("media_type", source.get("mimeType"))

@@ -26,7 +26,7 @@ from sesstool.formats.events import (
 from sesstool.formats.turns import Call, Result, Text, Turn
 from sesstool.formats.values import mapping, text
 from sesstool.formats.wording import answer_text
-from sesstool.model.units import units
+from sesstool.model.units import json_of, units
 from sesstool.records.jsonspan import parts as pointer_parts
 
 _SEALED = ("encrypted_content", "data")
@@ -157,7 +157,7 @@ class Exchanges:
             self._losses.add("server-call")
         elif "token" in name:
             self._losses.add("usage")
-        elif not (told and name == "system"):
+        elif not told:
             self._losses.add("session-record")
 
     def _item(
@@ -168,7 +168,9 @@ class Exchanges:
             content = self._form.said(value, event)
             parts = parts_of(content, self._losses, event.pointer, own)
             if parts:
-                yield _Item(Turn(_role(event.role), parts, time=time), group)
+                # What an agent that sends no other system prompt says of itself is its own.
+                own_prompt = event.role == "system" and not self._form.verbatim
+                yield _Item(Turn(_role(event.role), parts, time=time, own=own_prompt), group)
         elif isinstance(event, ToolCall):
             yield from self._call(meaning, event)
         elif isinstance(event, ToolResult):
@@ -219,7 +221,10 @@ class Exchanges:
             self._losses.add("second-result" if key in self._given else "orphan-result")
             return
         self._given.add(key)
-        parts = parts_of(event.content, self._losses, "", frozenset())
+        content = event.content
+        if type(content) is dict and type(content.get("content")) not in (str, list):
+            content = json_of(content)
+        parts = parts_of(content, self._losses, "", frozenset())
         turn = Turn("user", [], time=meaning.time)
         yield _Item(turn, "", key, result=Result(parts, event.error))
 

@@ -28,6 +28,7 @@ KINDS = {
     "rolled-back": "records that were rolled back",
     "branch": "records of branches that were not taken",
     "subagent": "records of subagents",
+    "base": "sessions that this one goes on from, whose records could not be read",
     "side-file": "files beside the session",
     "session-record": "records about the session",
     "unknown": "records or blocks of an unknown type",

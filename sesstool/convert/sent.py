@@ -76,10 +76,13 @@ class Way:
             if meaning is None:
                 continue
             conversations += bool(meaning.nested)
+            if any(type(e) is Checkpoint and _sums_up(e) for e in meaning.events):
+                self._opening = record.start
             if graph is not None and meaning.linked:
                 named.see(record, meaning, len(graph) - 1)
-            for one in self._meanings(record.value or {}, meaning):
-                self._note(record, one)
+            if graph is not None or not meaning.scope:
+                for one in self._meanings(record.value or {}, meaning):
+                    self._note(record, one)
         if conversations > 1:
             raise InputError(
                 f"{session.source.name} holds {conversations} conversations, one in a line",
@@ -93,8 +96,6 @@ class Way:
 
     def _note(self, record: Record, meaning: Meaning) -> None:
         for event in ordered(meaning.events):
-            if isinstance(event, Checkpoint) and event.kept_from >= 0:
-                self._opening = record.start
             kind, key = -1, 0
             if isinstance(event, ToolCall | ToolResult) and not event.server:
                 kind = _CALL if isinstance(event, ToolCall) else _RESULT
@@ -185,22 +186,36 @@ class Way:
         return array("i", sorted(kept.difference(rows)))
 
     def _linear(self, losses: Losses) -> Iterator[Sent]:
-        if self._opening >= 0:
-            record, meaning = next(
-                pair for pair in self.session.again() if pair[0].start == self._opening
-            )
-            yield self._sent(record.value, meaning or Meaning())
+        opened = self._opening < 0
         for record, meaning in self.session.again():
             if meaning is None:
                 losses.add("fragment", int(not _is_blank(record)))
                 continue
-            again = self._opening >= 0 and any(type(e) is Checkpoint for e in meaning.events)
-            aside = self.session.taken_back(record.start)
-            if again or (aside and _talks(meaning)):
-                if record.start != self._opening:
-                    losses.add(_TAKEN_BACK[aside] if aside else "compacted")
-            elif not aside or not any(type(e) is Checkpoint for e in meaning.events):
+            talks, aside = _talks(meaning), self.session.taken_back(record.start)
+            if meaning.scope and talks:
+                losses.add("subagent")
+            elif record.start == self._opening:
+                if not opened:
+                    yield self._sent(record.value, meaning)
+                opened = True
+            elif talks and (aside or _is_older(meaning, self._opening)):
+                losses.add(_TAKEN_BACK.get(aside, "compacted"))
+            elif not talks:
                 yield self._sent(record.value, meaning)
+            else:
+                if not opened:
+                    yield self._sent(*self._summary())
+                opened = True
+                yield self._sent(record.value, meaning)
+
+    def _summary(self) -> tuple[dict[str, Any] | None, Meaning]:
+        """The record of the newest compaction."""
+        for record, meaning in self.session.again():
+            if meaning is not None and record.start == self._opening:
+                return record.value, meaning
+        raise InputError(
+            f"{self.session.source.name} was changed while it was read", hint="run it again"
+        )
 
     def _linked(self, graph: Graph, losses: Losses) -> Iterator[Sent]:
         in_file = all(a < b for a, b in zip(self._rows, self._rows[1:], strict=False))
@@ -260,6 +275,15 @@ def ordered(events: Iterable[Event]) -> list[Event]:
         return {Thinking: 0, Message: 2, ToolCall: 3}.get(type(event), 0)
 
     return sorted(events, key=rank)
+
+
+def _sums_up(event: Checkpoint) -> bool:
+    return event.summary or event.kept_from >= 0
+
+
+def _is_older(meaning: Meaning, opening: int) -> bool:
+    """Whether a record is a compaction before the newest one."""
+    return opening >= 0 and any(type(e) is Checkpoint and _sums_up(e) for e in meaning.events)
 
 
 def _talks(meaning: Meaning) -> bool:

@@ -218,7 +218,7 @@ class Side:
         picky = type(tracker).reads is not Tracker.reads
         first, file = len(self.keys), len(self._sources) - 1
         leaf = Named(self.name.leaf)
-        shared = _Shared(cut, session.source.size) if cut else None
+        shared = Shared(cut, session.source.size) if cut else None
         for record in records(session.source):
             if shared and not shared.has(record, form):
                 continue
@@ -335,7 +335,7 @@ def _value(raw: bytes) -> dict[str, Any]:
     return value if type(value) is dict else {}
 
 
-class _Shared:
+class Shared:
     """Tells which records of a file belong to a session that goes on from it.
 
     Their numbers tell, if there are any, as they stay what they are where a repair or a redaction
@@ -343,6 +343,7 @@ class _Shared:
     """
 
     def __init__(self, cut: Origin, size: int) -> None:
+        """Begin a file of this size."""
         self.cut = cut
         self.torn = False
         self._size = size
@@ -355,6 +356,7 @@ class _Shared:
         return self._size < self.cut.end if self._last < 0 else self._last < self.cut.ordinals - 1
 
     def has(self, record: Record, form: Format) -> bool:
+        """Whether the next record does."""
         number = form.ordinal(record.value or {})
         if min(number, self.cut.ordinals) >= 0:
             self._inside = number < self.cut.ordinals

@@ -106,6 +106,10 @@ class Kimi(Format):
             return Meaning(_events(value, role))
         return Meaning([Meta("", role.strip("_")) if role in _OWN else Unknown("", role)])
 
+    def system(self, value: dict[str, Any]) -> Any:
+        """See `Format.system`."""
+        return value.get("content") if value.get("role") == "_system_prompt" else None
+
     def answer(self, question: Question) -> bytes:
         """See `Format.answer`."""
         words = answer_text(question.evidence, question.name)

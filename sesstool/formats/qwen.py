@@ -215,6 +215,11 @@ class Qwen(Format):
         out["message"] = {"role": "user", "parts": [{"text": words}]}
         return dumps(out | {"madeBy": "sesstool"})
 
+    def replacement(self, value: dict[str, Any]) -> Sequence[Meaning]:
+        """See `Format.replacement`."""
+        history = blocks(mapping(value.get("systemPayload")).get("compressedHistory"))
+        return [Meaning(_compacted(content, n)) for n, content in enumerate(history)]
+
     def leaves_out(self, words: str) -> bool:
         """See `Format.leaves_out`: an answer that was cut short may have no parts."""
         return not words.strip()
@@ -387,8 +392,12 @@ def _compaction(value: dict[str, Any]) -> list[Event]:
         Checkpoint(""),
         Checkpoint(f"{_HISTORY}/0/parts" if history else "", summary=True, hollow=not history),
     ]
-    for n, content in enumerate(map(mapping, history)):
-        role = "assistant" if content.get("role") == "model" else "user"
-        parts, at = content.get("parts"), f"{_HISTORY}/{n}/parts"
-        events += [*_parts(parts, at), Message(at, role, parts)]
-    return events
+    return events + [event for n, one in enumerate(history) for event in _compacted(one, n)]
+
+
+def _compacted(content: Any, n: int) -> list[Event]:
+    """The events of one message of those that a compaction holds."""
+    held = mapping(content)
+    role = "assistant" if held.get("role") == "model" else "user"
+    parts, at = held.get("parts"), f"{_HISTORY}/{n}/parts"
+    return [*_parts(parts, at), Message(at, role, parts)]

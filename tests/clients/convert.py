@@ -69,8 +69,9 @@ def missing(before: Report, after: Report) -> list[str]:
     """What an agent sends of a session and another one does not."""
     from resume_oracle import within  # noqa: PLC0415 - the path to it is set by the caller
 
-    # What an agent tells of the place where it runs is no history.
-    said = [text for text in before["texts"] if not text.lstrip().startswith(("<", "# AGENTS.md"))]
+    # What an agent tells of the place where it runs is no history, nor is its echo of an error.
+    own = ("<", "# AGENTS.md", "API Error")
+    said = [text for text in before["texts"] if not text.lstrip().startswith(own)]
     lost = [f"text {text[:40]}" for text in within(said, after["texts"])[1]]
     results = {call[0]: call[2] for call in after["calls"]}
     for call, tool, result in before["calls"]:
