@@ -13,6 +13,7 @@ import pytest
 from sesstool.checks.context import Options
 from sesstool.checks.engine import examine
 from sesstool.findings import FileReport
+from sesstool.formats.registry import FORMATS
 from sesstool.model.session import Session, open_session
 from sesstool.records.edits import EditSet
 from sesstool.repair import planner
@@ -30,14 +31,6 @@ _FOLDERS = {
     "XDG_CONFIG_HOME": ".config",
     "XDG_DATA_HOME": ".data",
 }
-# What moves the folders of agents, where the person who runs the tests has it.
-_MOVED = (
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "GOOSE_PATH_ROOT",
-    "OPENCODE_DB",
-    "PI_CODING_AGENT_DIR",
-)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +39,7 @@ def home(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("home")
     for name, inside in _FOLDERS.items():
         monkeypatch.setenv(name, str(folder / inside))
-    for name in _MOVED:
+    for name in (name for form in FORMATS for name in form.variables):
         monkeypatch.delenv(name, raising=False)
     return folder
 

@@ -315,6 +315,65 @@ def kimi() -> bytes:
     return joined(map(dumps, rows))
 
 
+def droid() -> bytes:
+    """A header, messages that hang from each other, parallel calls, thinking, a list of to-dos."""
+    rows: list[dict[str, Any]] = []
+
+    def add(role: str, *blocks: dict[str, Any]) -> None:
+        n, above = len(rows), rows[-1]["id"] if rows else _SESSION
+        row = {"type": "message", "id": f"{n:08x}-3b1e-4c55-9a70-1f2e3d4c5b6a"}
+        row |= {"timestamp": f"2026-03-01T10:{n:02}:00.000Z", "parentId": above}
+        rows.append(row | {"message": {"role": role, "content": list(blocks)}})
+
+    def call(name: str) -> dict[str, Any]:
+        return {"type": "tool_use", "id": name, "name": "Execute", "input": {"command": "ls\n"}}
+
+    def result(name: str, words: str) -> dict[str, Any]:
+        return {"type": "tool_result", "tool_use_id": name, "content": words}
+
+    def text(words: str) -> dict[str, Any]:
+        return {"type": "text", "text": words}
+
+    add("user", text(_TEXT))
+    add("assistant", {"type": "thinking", "thinking": "hm"}, call("toolu_aaaa"), call("toolu_bbbb"))
+    add("user", result("toolu_aaaa", _TEXT), result("toolu_bbbb", "done"))
+    add("assistant", text("The lanterns hang."))
+    add("user", text("And the café?"))
+    add("assistant", text("I look."), call("toolu_cccc"))
+    add("user", result("toolu_cccc", "open"))
+    add("assistant", text("It is open."))
+    header = {"type": "session_start", "id": _SESSION, "title": "lanterns", "cwd": "/srv/mill"}
+    todo = {"type": "todo_state", "id": "todo-1", "timestamp": "2026-03-01T10:59:00.000Z"}
+    return joined(map(dumps, [header, *rows, todo]))
+
+
+def grok() -> bytes:
+    """The system prompt, the agent's own words, reasoning, parallel calls."""
+
+    def call(name: str) -> dict[str, Any]:
+        return {"id": name, "name": "shell", "arguments": '{"cmd":"ls\\n"}'}
+
+    def text(words: str) -> list[dict[str, Any]]:
+        return [{"type": "text", "text": words}]
+
+    thought = [{"type": "summary_text", "text": "the mill first"}]
+    rows: list[dict[str, Any]] = [
+        {"type": "system", "content": "You keep the mill."},
+        {"type": "user", "content": text("Mind the wind."), "synthetic_reason": "system_reminder"},
+        {"type": "user", "content": text(_TEXT), "prompt_index": 0},
+        {"type": "reasoning", "summary": thought, "encrypted_content": "Z0FBQUFBQm8="},
+        {"type": "assistant", "content": "", "tool_calls": [call("c1"), call("c2")]},
+        {"type": "tool_result", "tool_call_id": "c1", "content": "a.md\nb.md"},
+        {"type": "tool_result", "tool_call_id": "c2", "content": _TEXT},
+        {"type": "assistant", "content": "The lanterns hang.", "model_id": "mill-1"},
+        {"type": "user", "content": text("And the café?"), "prompt_index": 1},
+        {"type": "assistant", "content": "I look.", "tool_calls": [call("c3")]},
+        {"type": "tool_result", "tool_call_id": "c3", "content": "open"},
+        {"type": "assistant", "content": "It is open."},
+    ]
+    return joined(map(dumps, rows))
+
+
 def mycodeagent() -> bytes:
     """Two runs with the same call ids, parallel calls, their lives, and a checkpoint."""
     rows: list[dict[str, Any]] = []
@@ -443,6 +502,8 @@ SEEDS = {
     f"2026-03-01T10-00-00-000Z_{_SESSION}.jsonl": pi(),
     "5d0c7f6a-3b1e-4c55-9a70-1f2e3d4c5b60.jsonl": qwen(),
     "context.jsonl": kimi(),
+    "droid.jsonl": droid(),
+    "chat_history.jsonl": grok(),
     "transcript-session-mill.jsonl": mycodeagent(),
     "lantern.jsonl": astorlm(),
     f"{_COPILOT}.jsonl": copilot_cli(),

@@ -42,7 +42,8 @@ def test_any_object_has_a_meaning(name, odd):
 def test_samples(folder):
     """A repaired format has a sound sample and a damaged one."""
     expected = (ROOT / "samples" / folder).glob("*.expect.json")
-    assert {json.loads(p.read_text())["format"] for p in expected} == set(REPAIRED)
+    only_read = {"cursor"} if folder == "good" else set()
+    assert {json.loads(p.read_text())["format"] for p in expected} == {*REPAIRED, *only_read}
 
 
 def test_seeds():

@@ -65,6 +65,12 @@ def named(*values, path=None):
         ([{"type": "session_start", "id": "1"}], "droid"),
         ([{"role": "_checkpoint", "id": 0}], "kimi"),
         ([{"role": "user", "message": {"content": []}}], "cursor"),
+        ([{"type": "turn_ended"}], "cursor"),
+        ([{"role": "_usage", "token_count": 1}, said("user"), asks("a"), tells("a")], "kimi"),
+        ([{"type": "metadata", "protocol_version": "1.4", "created_at": 1}], "kimi-code"),
+        ([{"type": "turn.prompt", "input": [], "time": 1}], "kimi-code"),
+        ([{"type": "user", "content": "x"}, {"type": "reasoning", "summary": []}], "grok"),
+        ([{"type": "tool_result", "tool_call_id": "a", "content": "x"}], "grok"),
         (
             [{"type": "reasoning", "summary": []}, said("user", [], type="message")],
             "openai-responses",

@@ -35,13 +35,13 @@ class Format(ABC):
     `pairing` tells where results must stand: "direct" right behind the message with the calls,
     "next" in the user message behind it (neighbours of one role count as one message, and its
     results stand together, first), "turn" in the next user turn, "order" behind their call and
-    before the next prompt. `waits` are the tools that wait for a person; `harmless` those that
-    change nothing. `schema` names the record schema, `told` members whose absence a rule tells
-    better than it. `verbatim` says that the provider gets what the file holds, since no agent
-    stands between them that would mend it; `once` that it takes a call id on one call only, in
-    all of the session. `call_key` and `result_key` are the members of a call and of a result
-    that hold the call's id. Where `linked`, records form a tree: `id_key` and `parent_key` are
-    the members that link them.
+    before the next prompt; "none" that nothing tells which result answers which call. `waits` are
+    the tools that wait for a person; `harmless` those that change nothing. `schema` names the
+    record schema, `told` members whose absence a rule tells better than it. `verbatim` says that
+    the provider gets what the file holds, since no agent stands between them that would mend it;
+    `once` that it takes a call id on one call only, in all of the session. `call_key` and
+    `result_key` are the members of a call and of a result that hold the call's id. Where `linked`,
+    records form a tree: `id_key` and `parent_key` are the members that link them.
     `strict_path` says that a resume sends the way from the last record to the root, with nothing
     that hangs beside it, and stops where a parent is missing; results then hang from each other,
     not each from its own call. `keep_key` is the member in which a compaction names the first
@@ -74,7 +74,7 @@ class Format(ABC):
     time_key = ""
     fields: Mapping[str, Field] = {}
     beyond: tuple[str, ...] = ()
-    pairing: Literal["direct", "next", "turn", "order"] = "order"
+    pairing: Literal["direct", "next", "turn", "order", "none"] = "order"
     repairable = True
     known = True
     waits: frozenset[str] = frozenset()

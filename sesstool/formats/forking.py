@@ -143,6 +143,24 @@ class UuidForker(Forker):
             return "it is no UUID"
 
 
+class FolderForker(UuidForker):
+    """A fork in a folder of its own beside the session's, which is called by its id.
+
+    `file` is the name that the file has in each.
+    """
+
+    by_name = True
+    file = ""
+
+    def name(self) -> str:
+        """See `Forker.name`."""
+        return self.file
+
+    def folder(self, beside: Path) -> Path:
+        """See `Forker.folder`."""
+        return beside.parent / self.id
+
+
 def written(now: datetime, spec: str = "milliseconds") -> str:
     """A time as agents write it: RFC 3339, in UTC, with a Z."""
     return now.astimezone(UTC).isoformat(timespec=spec).replace("+00:00", "Z")

@@ -30,13 +30,15 @@ from sesstool.formats.events import (
     ToolResult,
     Unknown,
 )
-from sesstool.formats.forking import UuidForker
+from sesstool.formats.forking import FolderForker
 from sesstool.formats.side_files import below, home_of, present
-from sesstool.formats.terms import Question, Score, SideFile
+from sesstool.formats.terms import Fault, Place, Question, Score, SideFile, Tracker
 from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text, is_placeholder
 from sesstool.records.jsonspan import dumps
-from sesstool.records.source import bare_path, is_transcript, read_file
+from sesstool.records.linewise import take_out
+from sesstool.records.recover import Record
+from sesstool.records.source import Source, bare_path, is_transcript, read_file
 
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _OWN = frozenset({"_system_prompt", "_checkpoint", "_usage"})
@@ -56,18 +58,40 @@ _OPAQUE = """
 """
 
 
-class KimiForker(UuidForker):
-    """A fork is a folder of its own beside the session's, and is called by that folder's name."""
+class KimiForker(FolderForker):
+    """See `FolderForker`."""
 
-    by_name = True
+    file = _FILE
 
-    def name(self) -> str:
-        """See `Forker.name`."""
-        return _FILE
 
-    def folder(self, beside: Path) -> Path:
-        """See `Forker.folder`."""
-        return beside.parent / self.id
+class KimiTracker(Tracker):
+    """Finds answers that were written twice: their calls have ids, which the agent never reuses."""
+
+    def __init__(self) -> None:
+        """Start before the first record."""
+        self._last = b""
+        self._copies: list[Record] = []
+        self._is_copy = False
+
+    def see(self, record: Record, meaning: Meaning) -> None:
+        """See `Tracker.see`."""
+        calls = any(type(event) is ToolCall and event.id for event in meaning.events)
+        self._is_copy = calls and record.raw == self._last
+        if self._is_copy:
+            self._copies.append(record)
+        self._last = record.raw
+
+    def reads(self, meaning: Meaning) -> bool:
+        """See `Tracker.reads`: what is said of the copy is said once."""
+        return not self._is_copy
+
+    def faults(self, source: Source) -> Iterable[Fault]:
+        """See `Tracker.faults`."""
+        for copy in self._copies:
+            place = Place(copy.line, copy.start, copy.end)
+            edits = (take_out(source, copy.start, copy.end),)
+            message = "exact copy of the answer before it, with the same calls"
+            yield Fault("copied-record", place, message, "take the copy out", edits, safe=True)
 
 
 class Kimi(Format):
@@ -109,6 +133,10 @@ class Kimi(Format):
     def system(self, value: dict[str, Any]) -> Any:
         """See `Format.system`."""
         return value.get("content") if value.get("role") == "_system_prompt" else None
+
+    def tracker(self, path: Path | None) -> Tracker:
+        """See `Format.tracker`."""
+        return KimiTracker()
 
     def answer(self, question: Question) -> bytes:
         """See `Format.answer`."""

@@ -12,7 +12,7 @@ from typing import Any
 from sesstool.formats.base import Format
 from sesstool.formats.events import Meaning, Unknown
 from sesstool.formats.terms import Score
-from sesstool.formats.values import mapping, share, text
+from sesstool.formats.values import share, text
 
 
 class Named(Format):
@@ -46,18 +46,14 @@ def _gemini(value: dict[str, Any]) -> bool:
     )
 
 
-def _droid(value: dict[str, Any]) -> bool:
-    return value.get("type") == "session_start" or (
-        value.get("type") == "message" and "role" in mapping(value.get("message"))
-    )
-
-
-def _cursor(value: dict[str, Any]) -> bool:
-    return ("role" in value and "message" in value) or value.get("type") == "turn_ended"
+def _kimi_code(value: dict[str, Any]) -> bool:
+    kind = text(value.get("type"))
+    if kind == "metadata":
+        return "protocol_version" in value and "created_at" in value
+    return "." in kind and type(value.get("time")) is int
 
 
 NAMED: tuple[Format, ...] = (
     Named("gemini", "Gemini CLI", _gemini),
-    Named("droid", "Factory Droid", _droid),
-    Named("cursor", "Cursor agent", _cursor),
+    Named("kimi-code", "Kimi Code", _kimi_code),
 )

@@ -18,7 +18,10 @@ from sesstool.formats.claude_code import ClaudeCode
 from sesstool.formats.claude_history import ClaudeHistory
 from sesstool.formats.codex import Codex
 from sesstool.formats.copilot_cli import CopilotCLI
+from sesstool.formats.cursor import Cursor
+from sesstool.formats.droid import Droid
 from sesstool.formats.goose import Goose
+from sesstool.formats.grok import Grok
 from sesstool.formats.kimi import Kimi
 from sesstool.formats.mycodeagent import MyCodeAgent
 from sesstool.formats.openai_agents import OpenAIAgents
@@ -41,11 +44,14 @@ FORMATS: tuple[Format, ...] = (
     AnthropicMessages(),
     OpenAIResponses(),
     Pi(),
+    Qwen(),
+    Kimi(),
+    Droid(),
+    Grok(),
+    Cursor(),
     OpenCode(),
     OpenAIAgents(),
     ClaudeHistory(),
-    Qwen(),
-    Kimi(),
     CopilotCLI(),
     *NAMED,
 )

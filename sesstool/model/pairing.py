@@ -90,7 +90,7 @@ class Pairing:
     """
 
     def __init__(
-        self, mode: Literal["direct", "next", "turn", "order"], *, once: bool = False
+        self, mode: Literal["direct", "next", "turn", "order", "none"], *, once: bool = False
     ) -> None:
         """See `Format.pairing` for the mode, and `Format.once`."""
         self._mode = mode
@@ -117,6 +117,8 @@ class Pairing:
 
     def see(self, record: Record, meaning: Meaning, row: int) -> None:
         """Take the calls and results of one record."""
+        if self._mode == "none":
+            return
         calls: list[ToolCall] = []
         results: list[ToolResult] = []
         words: Message | None = None

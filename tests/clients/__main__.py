@@ -38,18 +38,21 @@ SHARED = ROOT.parent / "shared"
 ORACLE = SHARED / "clients" / "resume_oracle.py"
 CORPUS = SHARED / "corpus"
 _NEWEST = {"claude-code": "2.1.332", "codex": "0.171.0", "pi": "0.73.1"}
-_NEWEST |= {"copilot": "1.0.102", "gemini-cli": "0.61.0"}
+_NEWEST |= {"copilot": "1.0.102", "gemini-cli": "0.61.0", "qwen-code": "0.24.4"}
 # What it sends of its own sound sessions has results twice, which the stand-in would refuse.
 _LENIENT = ("gemini-cli",)
 _BROKEN = CORPUS / "codex" / "_broken__codex-cli-0.171.0"
 # Another provider's session, and what no version resumes: an empty file, the old bare shape.
 _UNMENDED = ("other_provider", "bare_old", "empty_file")
+# So begins what agents tell of themselves and of the folder that they run in.
+_NO_HISTORY = ("<environment_context", "<system-reminder", "Managed memory has")
 # In these the session itself says that what stands before is no longer sent.
 _TAKEN_BACK = ("compacted", "rollback")
 _ELSEWHERE = {
     "claude-code": (b"", b""),
     "codex": (b'"mock"', b'"stub"'),
     "pi": (b'"cwd":"/srv/quest"', b'"cwd":"/"'),
+    "qwen-code": (b"", b""),
 }
 
 sys.path[:0] = [str(ROOT), str(ORACLE.parent)]
@@ -104,10 +107,7 @@ def missing(case: Case, sound: dict[str, Any] | None, after: dict[str, Any]) -> 
     from resume_oracle import on_disk, within  # noqa: PLC0415 - the path to it is set above
 
     data = case.path.read_bytes()
-    # What an agent tells of the folder that it runs in is no history.
-    texts = [
-        text for text in sound["texts"] if not text.lstrip().startswith("<environment_context")
-    ]
+    texts = [text for text in sound["texts"] if not text.lstrip().startswith(_NO_HISTORY)]
     calls = [call[0] for call in sound["calls"]]
     if not case.whole:
         held: tuple[set[str], set[str]] = (set(), set())
