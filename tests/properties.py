@@ -56,6 +56,7 @@ _TAKES_OUT = {
     "M704",
     "J203",
     "S304",
+    "G507",
 }
 _LINKS = {key for form in registry.FORMATS for key in (form.id_key, form.parent_key)}
 _KEYS = ("id_key", "parent_key", "call_key", "result_key", "keep_key")
@@ -63,6 +64,7 @@ _MEMBERS = {
     *("retain_start_idx", "source_message_count", "messages_compacted"),
     *(getattr(form, key) for form in registry.FORMATS for key in _KEYS),
     *("ordinal", "version", "input", "arguments", "content", "tool_calls", "toolRequests"),
+    *("args", "messages"),  # a checkpoint holds many
     *("id", "parentId", "timestamp", "success"),  # of an envelope that says nothing
 }
 """Members that a plain repair of a readable record may change: those a format names, and these."""

@@ -7,6 +7,7 @@ from typing import Any
 from tests.mutations import dumps, joined
 
 _SESSION = "5d0c7f6a-3b1e-4c55-9a70-1f2e3d4c5b6a"
+_GEMINI = "5d0c7f6a-3b1e-4c55-9a70-1f2e3d4c5b6c"
 _COPILOT = "5d0c7f6a-3b1e-4c55-9a70-1f2e3d4c5b6b"
 _TEXT = 'Lanterns → the mill\nand\tthe café 🎐 "C:\\new" {"a":[1]}'
 
@@ -493,6 +494,61 @@ def copilot_cli() -> bytes:
     return joined(map(dumps, rows))
 
 
+def gemini() -> bytes:
+    """Two prompts, parallel calls, a rewind, and a resume that restates all messages."""
+    rows: list[dict[str, Any]] = []
+
+    def when() -> str:
+        return f"2026-03-01T10:{len(rows):02}:00.000Z"
+
+    def message(n: int, kind: str, content: Any, **more: Any) -> dict[str, Any]:
+        name = f"{n:08x}-3b1e-4c55-9a70-1f2e3d4c5b6c"
+        return {"id": name, "timestamp": when(), "type": kind, "content": content} | more
+
+    def result(name: str, **response: str) -> dict[str, Any]:
+        return {"functionResponse": {"id": name, "name": "bash", "response": response}}
+
+    def call(name: str, **response: str) -> dict[str, Any]:
+        asked = {"id": name, "name": "bash", "args": {"cmd": "ls\n"}, "status": "success"}
+        return asked | {"result": [result(name, **response)]}
+
+    def begin() -> None:
+        head = {"sessionId": _GEMINI, "projectHash": "5bd1e995" * 8, "startTime": when()}
+        rows.append(head | {"lastUpdated": when(), "kind": "main"})
+        rows.append({"$set": {"messages": [message(0, "user", [words("<session_context>")])]}})
+
+    def words(text: str) -> dict[str, Any]:
+        return {"text": text}
+
+    said = "The lanterns hang."
+    begin()
+    rows.append(message(1, "user", [words(_TEXT)]))
+    rows.append({"$set": {"lastUpdated": when()}})
+    thoughts = [{"subject": "Mill", "description": "the mill first"}]
+    rows.append(message(2, "gemini", _TEXT, thoughts=thoughts, model="mill-1"))
+    calls = [call("bash_1", output=_TEXT), call("bash_2", error="no")]
+    rows.append(message(2, "gemini", _TEXT, thoughts=thoughts, model="mill-1", toolCalls=calls))
+    rows.append(message(3, "user", [result("bash_1", output=_TEXT), result("bash_2", error="no")]))
+    rows.append(message(4, "gemini", said, toolCalls=[]))
+    rows.append(message(5, "user", [words("Take them down.")]))
+    rows.append({"$rewindTo": rows[-1]["id"]})
+    begin()
+    rows.append({"$set": {"sessionId": _GEMINI}})
+    asks = [{"functionCall": {"id": n, "name": "bash", "args": {}}} for n in ("bash_1", "bash_2")]
+    gone = [
+        message(1, "user", [words(_TEXT)]),
+        message(2, "gemini", [words(_TEXT), *asks]),
+        message(3, "user", [result("bash_1", output=_TEXT), result("bash_2", error="no")]),
+        message(4, "gemini", [words(said)]),
+    ]
+    rows.append({"$set": {"messages": gone, "lastUpdated": when()}})
+    rows.append(message(6, "user", [words("And the café?")]))
+    rows.append(message(7, "gemini", "", toolCalls=[call("bash_3", output="open")]))
+    rows.append(message(8, "user", [result("bash_3", output="open")]))
+    rows.append(message(9, "gemini", "It is open."))
+    return joined(map(dumps, rows))
+
+
 SEEDS = {
     f"{_SESSION}.jsonl": claude_code(),
     f"rollout-2026-03-01T10-00-00-{_SESSION}.jsonl": codex(),
@@ -507,5 +563,6 @@ SEEDS = {
     "transcript-session-mill.jsonl": mycodeagent(),
     "lantern.jsonl": astorlm(),
     f"{_COPILOT}.jsonl": copilot_cli(),
+    f"session-2026-03-01T10-00-{_GEMINI[:8]}.jsonl": gemini(),
 }
 """File name → bytes."""

@@ -62,6 +62,7 @@ def named(*values, path=None):
         ([{"type": "session_start", "id": "1"}, *DROID], "droid"),
         (DROID, "droid"),
         ([{"sessionId": "1", "projectHash": "x"}], "gemini"),
+        ([{"$set": {"messages": []}}], "gemini"),
         ([{"type": "session_start", "id": "1"}], "droid"),
         ([{"role": "_checkpoint", "id": 0}], "kimi"),
         ([{"role": "user", "message": {"content": []}}], "cursor"),

@@ -148,6 +148,12 @@ copilot-cli tool.execution_complete data/result content
 copilot-cli session.usage_record data usage
 copilot-cli session.compaction_complete data success
 copilot-cli session.shutdown data shutdownType modelMetrics
+gemini user . content
+gemini user,gemini,info . id type
+gemini user content/*/functionResponse name response
+gemini gemini content/*/functionCall name
+gemini gemini toolCalls/* id name
+gemini gemini toolCalls/*/result/*/functionResponse name response
 astorlm system,user,assistant . role content
 astorlm system content/* type text
 astorlm user content/* type text tool_use_id content
@@ -230,6 +236,9 @@ WRONG = [
         "red",
         "is a string where an object or null is expected",
     ),
+    ("gemini", "gemini", "/toolCalls", "x", "is a string where an array or null is expected"),
+    ("gemini", "gemini", "/toolCalls/0/name", 3, NO_STRING),
+    ("gemini", "user", "/content/0/text", None, "is null where a string is expected"),
     ("astorlm", "user", "/content", "words", "is a string where an array is expected"),
     ("astorlm", "user", "/content/0/content", [], "is an array where a string is expected"),
     ("astorlm", "user", "/content/0/type", "tool_use", "is not allowed here"),

@@ -224,7 +224,7 @@ class Shared:
     def open_calls(self) -> Iterator[OpenCall]:
         """The calls that have no result in the fork, once the lines came to their end."""
         read = self._read
-        read.pairing.finish()
+        read.finish_calls()
         read.finish_graph()
         for call in read.pairing.unanswered:
             if not call.server and read.reaches(call.row, call.place):

@@ -48,8 +48,18 @@ class Answers:
             return
         for call in self._calls:
             answer = self._answer(call, "", ordinal)
-            yield call, [put_behind(self._session.source, call.block.end, answer)]
+            yield call, [self._placed(call, answer)]
             ordinal += ordinal >= 0
+
+    def _placed(self, call: Call, answer: bytes) -> Edit:
+        """Behind the calls that stand with it, or behind its message in a record of many."""
+        session, place = self._session, call.place
+        inside = session.format.inside(place.pointer)
+        member = locate(session.raw(place), inside) if inside else None
+        if member is None:
+            return put_behind(session.source, call.block.end, answer)
+        at = place.start + member.end
+        return Edit(at, at, b"," + answer, content=True)
 
     def _beside(self) -> Iterator[tuple[Call, list[Edit]]]:
         """The results of a message stand in one, too: the first that is missing makes it.

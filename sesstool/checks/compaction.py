@@ -19,11 +19,13 @@ from sesstool.records.linewise import take_out
 def compaction_no_summary(context: Context, graph: Graph, row: int) -> Finding:
     """A compaction has no summary.
 
-    Finds: A compaction boundary behind which no summary follows, or a pi compaction with none.
+    Finds: A compaction boundary behind which no summary follows, or a pi compaction with none. A
+        checkpoint of Gemini CLI that restates no message, where there were some.
     Matters: A resume starts at the boundary: all before it is hidden, and nothing tells of it.
     Example: A crash between the two records.
     Repair: Unsafe, since the next request becomes long: the boundary is cut, and what hangs
-        from it hangs from the record before, so that the whole history is live again.
+        from it hangs from the record before, so that the whole history is live again. Safe in
+        Gemini CLI, where a resume was broken off between two checkpoints.
     Seen: Claude Code 46603, 55818.
     """
     session = context.session
@@ -79,7 +81,7 @@ def compaction_bad_pointer(context: Context, graph: Graph, row: int, missing: in
 
 def hollow_compaction(context: Context, fault: Fault) -> Finding:
     """G507 in a session without a tree."""
-    fix = unsafe(fault.title, fault.edits)
+    fix = (safe if fault.safe else unsafe)(fault.title, fault.edits)
     return context.finding("G507", fault.place, fault.message, fix=fix)
 
 

@@ -34,7 +34,12 @@ END = 1 << 62
 UNANSWERED = "no result; "
 """How the state of a call begins that has no result."""
 NO_CALL = "answers no call"
-_TAKEN_BACK = {"": "", "compaction": "before the compaction", "rollback": "rolled back"}
+_TAKEN_BACK = {
+    "": "",
+    "compaction": "before the compaction",
+    "rollback": "rolled back",
+    "superseded": "superseded",
+}
 SUBAGENT = "a subagent's own"
 _TITLE = 80
 # So much of a prompt is looked at for its title.

@@ -46,6 +46,9 @@ class Format(ABC):
     that hangs beside it, and stops where a parent is missing; results then hang from each other,
     not each from its own call. `keep_key` is the member in which a compaction names the first
     record that it keeps, `time_key` that which tells when a record was written.
+    `upserts` says that a message takes the place of an earlier one of its id, and that records may
+    restate all messages or take some back; a result may then stand twice, with its call and in a
+    message of its own.
     `fields` tells what is not plain text, by the keys on the way to it with dots between them
     (indexes of lists left out); `.**` at the end stands for all below. `beyond` are places known to
     hold texts of sessions where `parts` and `traces` do not reach. Files whose names begin with
@@ -70,6 +73,7 @@ class Format(ABC):
     id_key = ""
     parent_key = ""
     strict_path = False
+    upserts = False
     keep_key = ""
     time_key = ""
     fields: Mapping[str, Field] = {}
@@ -120,6 +124,13 @@ class Format(ABC):
         have one: in a list of messages no lost record leaves a name behind.
         """
         raise NotImplementedError(f"{self.name} is not linked")
+
+    def inside(self, pointer: str) -> str:
+        """The pointer of the message, in a record that holds many, that a pointer leads into.
+
+        "" where a record is no more than one.
+        """
+        return ""
 
     def replacement(self, value: dict[str, Any]) -> Sequence[Meaning]:
         """The messages that a compaction record puts in the place of those before it.

@@ -6,7 +6,7 @@ together as its `Meaning`, with the facts of its envelope.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,7 +125,8 @@ class Meaning:
     belongs to, "" for the session itself; `run` the part of the session in which call
     ids are unique, "" where that is all of it. `session`, `time` (RFC 3339), `version`,
     `cwd` and `model` are as recorded, "" where absent. `nested` are the messages of a record
-    that is a whole conversation of its own.
+    that is a whole conversation of its own. `messages` tells, in formats with `upserts`, which
+    messages the last events are of: the id of each and how many events it has, in their order.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -141,4 +142,13 @@ class Meaning:
     version: str = ""
     cwd: str = ""
     model: str = ""
+    messages: Sequence[tuple[str, int]] = ()
     nested: Sequence[Meaning] = ()
+
+    def spans(self) -> Iterator[list[Event]]:
+        """The events of no message, then those of each of the `messages`."""
+        begin = len(self.events) - sum(count for _, count in self.messages)
+        yield self.events[:begin]
+        for _, count in self.messages:
+            yield self.events[begin : begin + count]
+            begin += count

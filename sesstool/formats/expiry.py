@@ -212,7 +212,7 @@ def _codex_history(expiry: Expiry, _here: Path) -> Expiry:
 
 def _gemini() -> Expiry:
     """See geminicli.com/docs/reference/configuration, and google-gemini/gemini-cli#27268."""
-    home = Path.home() / ".gemini"
+    home = Path(os.environ.get("GEMINI_CLI_HOME") or Path.home()) / ".gemini"
     return Expiry(
         "gemini",
         "Gemini CLI",

@@ -36,16 +36,6 @@ class Named(Format):
         return Meaning([Unknown("", text(value.get("type")))])
 
 
-def _gemini(value: dict[str, Any]) -> bool:
-    return (
-        "projectHash" in value
-        or "$set" in value
-        or "$rewindTo" in value
-        or value.get("type") in ("gemini", "model")
-        or ("id" in value and "type" in value and "content" in value and "timestamp" in value)
-    )
-
-
 def _kimi_code(value: dict[str, Any]) -> bool:
     kind = text(value.get("type"))
     if kind == "metadata":
@@ -53,7 +43,4 @@ def _kimi_code(value: dict[str, Any]) -> bool:
     return "." in kind and type(value.get("time")) is int
 
 
-NAMED: tuple[Format, ...] = (
-    Named("gemini", "Gemini CLI", _gemini),
-    Named("kimi-code", "Kimi Code", _kimi_code),
-)
+NAMED: tuple[Format, ...] = (Named("kimi-code", "Kimi Code", _kimi_code),)

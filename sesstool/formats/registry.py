@@ -20,6 +20,7 @@ from sesstool.formats.codex import Codex
 from sesstool.formats.copilot_cli import CopilotCLI
 from sesstool.formats.cursor import Cursor
 from sesstool.formats.droid import Droid
+from sesstool.formats.gemini import Gemini, is_document
 from sesstool.formats.goose import Goose
 from sesstool.formats.grok import Grok
 from sesstool.formats.kimi import Kimi
@@ -53,6 +54,7 @@ FORMATS: tuple[Format, ...] = (
     OpenAIAgents(),
     ClaudeHistory(),
     CopilotCLI(),
+    Gemini(),
     *NAMED,
 )
 TARGETS = tuple(form.name for form in FORMATS if form.scribe is not None)
@@ -121,6 +123,11 @@ def detect(values: Sequence[dict[str, Any]], path: Path | None, name: str) -> tu
         session = path.name.removesuffix(_SIDE_FILE) + ".jsonl"
         raise NotASessionError(
             f"{name} is no session, but the side file of one", hint=f"give {session} beside it"
+        )
+    if any(map(is_document, values)):
+        raise NotASessionError(
+            f"{name} is a session of Gemini CLI before 0.40: one document, and no lines",
+            hint="resume it in a newer Gemini CLI, which writes it anew as .jsonl beside it",
         )
     if not values:
         raise NotASessionError(

@@ -90,9 +90,17 @@ class Pairing:
     """
 
     def __init__(
-        self, mode: Literal["direct", "next", "turn", "order", "none"], *, once: bool = False
+        self,
+        mode: Literal["direct", "next", "turn", "order", "none"],
+        *,
+        once: bool = False,
+        twice: bool = False,
     ) -> None:
-        """See `Format.pairing` for the mode, and `Format.once`."""
+        """See `Format.pairing` for the mode, and `Format.once`.
+
+        `twice` says that a second result is sound.
+        """
+        self._twice = twice
         self._mode = mode
         self._once = once
         self._adjacent = mode in ("direct", "next")
@@ -337,7 +345,8 @@ class Pairing:
             call.result = result
         elif (at := self._answered.get(hash(key))) is not None:
             line, start, end = self._places[at : at + 3]
-            self.duplicates.append((result, Place(line, start, end)))
+            if not self._twice:
+                self.duplicates.append((result, Place(line, start, end)))
         elif not self._adjacent and key not in self._early:
             self._early[key] = result
         else:

@@ -26,6 +26,7 @@ from sesstool.formats.terms import Place
 from sesstool.model.graph import Graph
 from sesstool.model.pairing import Pairing
 from sesstool.model.strict import StrictGraph
+from sesstool.model.upserts import Upserts, part
 from sesstool.records.heal import decode, heal
 from sesstool.records.recover import Record, records, utf16
 from sesstool.records.source import Source, plain_path
@@ -52,9 +53,10 @@ class Session:
         self.graph: Graph | None = None
         if form.linked:
             self.graph = StrictGraph() if form.strict_path else Graph()
-        self.pairing = Pairing(form.pairing, once=form.once)
+        self.pairing = Pairing(form.pairing, once=form.once, twice=form.upserts)
         self.tracker = form.tracker(path)
         self._linear = _Linear()
+        self.upserts = Upserts() if form.upserts else None
         self._leaf: str | None = None
         self._leaf_row = -1
         # A record can have thousands of findings, about calls whose results stand in another one.
@@ -71,7 +73,7 @@ class Session:
             meaning = self.format.meaning(record.value)
             self.see(record, meaning)
             yield record, meaning
-        self.pairing.finish()
+        self.finish_calls()
         if self.graph is not None:
             self.finish_graph()
             if isinstance(self.graph, StrictGraph) and self.graph.branched:
@@ -90,6 +92,14 @@ class Session:
             if not tracker.reads(meaning):
                 meaning.events = [Meta("", "passed over")]
             yield record, meaning
+
+    def finish_calls(self) -> None:
+        """Tell the pairing that all records were added; of upserts it is told what is left."""
+        for place, wanted in self.upserts.in_order() if self.upserts is not None else ():
+            value = self.value(place)
+            record = Record(place.line, place.start, place.end, b"", value)
+            self.pairing.see(record, part(self.format.meaning(value), wanted), -1)
+        self.pairing.finish()
 
     def finish_graph(self) -> None:
         """Tell the graph that all records were added, and which leaf the session names."""
@@ -131,7 +141,9 @@ class Session:
         # A record about the session only has no words, no calls and nothing that steers.
         idle = len(events) == 1 and type(events[0]) is Meta
         if self.graph is None:
-            if not idle and not meaning.scope:
+            if self.upserts is not None:
+                self.upserts.see(record, meaning)
+            elif not idle and not meaning.scope:
                 self._linear.see(record, meaning)
         elif meaning.linked:
             if meaning.parent and meaning.parent == self.id:
@@ -140,7 +152,8 @@ class Session:
         self._about(meaning)
         if idle:
             return
-        self.pairing.see(record, meaning, row)
+        if self.upserts is None:
+            self.pairing.see(record, meaning, row)
         for event in events:
             if isinstance(event, Message):
                 self.last_message = record.start
@@ -165,20 +178,22 @@ class Session:
 
     def messages(self) -> tuple[int, int]:
         """How many messages a resume sends, and how many there are for it to send."""
-        return self.graph.messages() if self.graph is not None else self._linear.messages()
+        if self.graph is not None:
+            return self.graph.messages()
+        return (self.upserts or self._linear).messages()
 
     def reaches(self, row: int, place: Place) -> bool:
         """Whether a resume reaches a record."""
         if self.graph is None or row < 0:
-            return place.start >= 0
+            return place.start >= 0 and not (self.upserts and self.taken_back(place.start))
         return bool(self.graph.live[row])
 
     def taken_back(self, start: int) -> str:
         """What took the record at an offset out of a session without a tree: "" for nothing.
 
-        That is "compaction" or "rollback".
+        That is "compaction" or "rollback", or "superseded" where something took its place.
         """
-        return self._linear.taken_back(start)
+        return (self.upserts or self._linear).taken_back(start)
 
     def value(self, place: Place) -> dict[str, Any]:
         """The decoded record at a place, read again; it is not to be changed."""

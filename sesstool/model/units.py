@@ -96,7 +96,7 @@ def units(value: dict[str, Any], meaning: Meaning, told: Told = json_of) -> Iter
         yield Unit("compaction", "", _summary(_at(value, pointer), told), pointer=pointer)
         return
     own = {event.pointer for event in events if type(event) is not Message}
-    for event in sorted(events, key=_order):
+    for event in (e for span in meaning.spans() for e in sorted(span, key=_order)):
         unit = _said(event, own, told) if isinstance(event, Message) else _unit(value, event, told)
         if unit is not None:
             yield unit
@@ -165,12 +165,15 @@ def flat(content: Any, told: Told = json_of) -> str:
     return "\n".join(said)
 
 
+_THOUGHT = ("thinking", "think", "description", "text")
+
+
 def _thought(block: Any, told: Told) -> str:
     """What a thinking block says; of a sealed one its seal, or what is `told` of it."""
     if type(block) is str:
         return block
     held = mapping(block)
-    said = next((text(held[k]) for k in ("thinking", "think", "text") if held.get(k)), "")
+    said = next((words for name in _THOUGHT if (words := text(held.get(name)))), "")
     said = said or flat(held.get("summary") or held.get("content"), told)
     if said or told is not json_of:
         return said or told(block)

@@ -45,7 +45,9 @@ _BROKEN = CORPUS / "codex" / "_broken__codex-cli-0.171.0"
 # Another provider's session, and what no version resumes: an empty file, the old bare shape.
 _UNMENDED = ("other_provider", "bare_old", "empty_file")
 # So begins what agents tell of themselves and of the folder that they run in.
-_NO_HISTORY = ("<environment_context", "<system-reminder", "Managed memory has")
+_NO_HISTORY = ("<environment_context", "<session_context", "<system-reminder", "Managed memory has")
+# Here the disk was full before the first prompt.
+_NOTHING_SAID = "session-2026-11-29T17-00-20f521c3.jsonl"
 # In these the session itself says that what stands before is no longer sent.
 _TAKEN_BACK = ("compacted", "rollback")
 _ELSEWHERE = {
@@ -103,6 +105,8 @@ def missing(case: Case, sound: dict[str, Any] | None, after: dict[str, Any]) -> 
     if sound is None or case.sound is None:
         # What an agent echoes of a provider's error is never sent.
         lost = [entry for entry in after["dropped"] if not entry.startswith("API Error")]
+        if case.client == "gemini-cli":
+            lost = []  # what is no longer sent, the log of changes itself says
         return [] if case.path.parent.name in _TAKEN_BACK else [entry[:60] for entry in lost]
     from resume_oracle import on_disk, within  # noqa: PLC0415 - the path to it is set above
 
@@ -151,7 +155,7 @@ def damaged(client: str, work: Path) -> list[Case]:
     found = []
     for n, row in enumerate(rows):
         whole = row["damage"] == "-" or row["records"] in ("0", "1")
-        if not whole and "agent-" not in row["file"]:
+        if not whole and "agent-" not in row["file"] and _NOTHING_SAID not in row["file"]:
             copy = prepared(client, folder / row["file"], work / f"real-{n}")
             found.append(Case(client, f"{row['version']} {row['scenario']}", copy))
     for path in sorted(_BROKEN.glob("*/*.jsonl")) if client == "codex" else ():
