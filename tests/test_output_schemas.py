@@ -25,10 +25,12 @@ OUTPUTS = [
         "findings",
         "fork",
         "holds",
+        "homes",
+        "list",
         "memory",
         "plan",
     ),
-    *("prune", "redaction", "repair", "resume", "trash", "world"),
+    *("prune", "redaction", "repair", "resume", "search", "status", "trash", "world"),
 ]
 
 

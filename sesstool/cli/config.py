@@ -90,3 +90,27 @@ def doctor(common: Common, named: Path | None, exit_zero: bool) -> int:
     common.note(report.summary(found, rules))
     common.note("what other agents delete by themselves is not known to sesstool")
     return 1 if any(one.conflicts for one in found) and not exit_zero else 0
+
+
+@command.command("homes")
+@common("text", "json")
+@click.option("--all", "every", is_flag=True, help="Agents as well that have no place here.")
+def homes(common: Common, every: bool) -> int:
+    """Tell where the agents keep sessions here, which variables move that, and what is there.
+
+    `list`, `status` and `search` look there where no PATH is given.
+    """
+    from sesstool.library.homes import homes as looked  # noqa: PLC0415 - the settings need none
+    from sesstool.report import homes as report  # noqa: PLC0415
+
+    found = looked()
+    here = [one for one in found if every or any(place.there for place in one.places)]
+    with destination(common) as out:
+        if common.output_format == "json":
+            out.write(report.to_json(found).encode())
+        else:
+            out.write(report.to_text(here).encode())
+    common.note(report.summary(found))
+    if len(here) < len(found):
+        common.note("next: sesstool config homes --all shows where the others would be")
+    return 0
