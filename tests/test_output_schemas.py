@@ -30,7 +30,7 @@ OUTPUTS = [
         "memory",
         "plan",
     ),
-    *("prune", "redaction", "repair", "resume", "status", "trash", "world"),
+    *("prune", "redaction", "repair", "resume", "search", "status", "trash", "world"),
 ]
 
 

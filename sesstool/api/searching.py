@@ -25,7 +25,7 @@ from sesstool.library.arrange import Row, owner_of, project_of
 from sesstool.library.discover import Item
 from sesstool.library.glance import Glance, look
 from sesstool.search.indexing import Index, Progress, match_of
-from sesstool.search.scan import Hit, Scan, may_hold, opened
+from sesstool.search.scan import LONGEST, Hit, Scan, may_hold, opened
 from sesstool.search.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -79,7 +79,6 @@ class Tally:
     """
 
     sessions: int = 0
-    size: int = 0
     found: int = 0
     hits: int = 0
     locked: int = 0
@@ -253,14 +252,18 @@ class _One:
 
     def _account(self, scan: Scan) -> None:
         searched = scan.searched
-        self.tally.size += searched.size
         self.tally.records += searched.unread + searched.long
-        if searched.unread or searched.long:
-            parts = [f"{searched.unread:,} damaged records that may say it"] * bool(searched.unread)
-            parts += [f"{searched.long:,} lines that are too long"] * bool(searched.long)
+        told = []
+        if searched.unread:
+            ending = "" if searched.unread == 1 else "s"
+            told.append(f"{searched.unread:,} damaged record{ending} that may say it")
+        if searched.long:
+            ending = "" if searched.long == 1 else "s"
+            told.append(f"{searched.long:,} line{ending} of more than {LONGEST >> 20} MiB")
+        if told:
             self.tell(
                 InputError(
-                    f"not searched in {self.item.path}: {' and '.join(parts)}",
+                    f"not searched in {self.item.path}: {' and '.join(told)}",
                     hint="sesstool validate tells what is wrong with it",
                 )
             )

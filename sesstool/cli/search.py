@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 import click
 
-from sesstool.api.searching import Part, Tally, Wanted, search
+from sesstool.api.searching import Found, Part, Tally, Wanted, search
 from sesstool.cli.common import Common, Moment, Progress, common, err, out_stream
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import lean_heap, refuse_output, tell
+from sesstool.cli.streams import lean_heap, noted, refuse_output, tell
 from sesstool.errors import AuthError, SesstoolError, UsageError
 from sesstool.formats.registry import FORMATS
 from sesstool.records.write import create
 from sesstool.report import search as reports
-from sesstool.report.page import counted
 from sesstool.report.search import Report, report, summary
 
 _NOTHING, _UNSEARCHED = 1, 3
@@ -103,7 +103,9 @@ def command(
         since=since,
         until=until,
     )
-    keys = keys_of(shared, identities, passphrase_fd)
+    # Nobody is asked for passphrases of sessions that happen to be here.
+    asking = shared if paths else replace(shared, no_input=True)
+    keys = keys_of(asking, identities, passphrase_fd)
     tally = Tally()
     found = search(
         wanted,
@@ -117,13 +119,15 @@ def command(
         index=index,
         progress=_Bar(shared).tell,
         tally=tally,
-        tell=partial(_tell, shared),
+        tell=partial(_tell, shared, locked=bool(identities)),
     )
     shown = report(shared.output_format, bare=files, color=shared.colored(sys.stdout))
     if shared.output is None or str(shared.output) == "-":
         _print(found, shown, tally)
     else:
-        create(shared.output, (part.encode() for part in _parts(found, shown, tally)))
+        seen: list[Path] = []
+        create(shared.output, (part.encode() for part in _parts(found, shown, tally, seen)))
+        noted(shared.output, *seen)
     _sum_up(shared, tally)
     if tally.found:
         return 0
@@ -146,8 +150,11 @@ class _Bar:
             self._bar.__exit__()
 
 
-def _parts(found: Iterable[Part], shown: Report, tally: Tally) -> Iterator[str]:
+def _parts(found: Iterable[Part], shown: Report, tally: Tally, seen: list[Path]) -> Iterator[str]:
+    """What is written; the sessions that it is of are added to `seen`."""
     for part in found:
+        if isinstance(part, Found):
+            seen.append(part.item.path)
         yield shown.show(part)
     yield shown.close(tally)
 
@@ -155,14 +162,14 @@ def _parts(found: Iterable[Part], shown: Report, tally: Tally) -> Iterator[str]:
 def _print(found: Iterable[Part], shown: Report, tally: Tally) -> None:
     """Print what is found as it is found."""
     out = out_stream()
-    for text in _parts(found, shown, tally):
+    for text in _parts(found, shown, tally, []):
         out.write(text.encode())
         out.flush()
 
 
-def _tell(shared: Common, error: SesstoolError) -> None:
-    """Tell what cannot be searched; of encrypted sessions there may be many, which are counted."""
-    if not isinstance(error, AuthError | UsageError) or shared.verbosity > 1:
+def _tell(shared: Common, error: SesstoolError, *, locked: bool) -> None:
+    """Tell what cannot be searched; where no key is given, encrypted sessions are just counted."""
+    if locked or not isinstance(error, AuthError | UsageError) or shared.verbosity > 1:
         tell(shared, error)
 
 
@@ -170,11 +177,5 @@ def _sum_up(shared: Common, tally: Tally) -> None:
     """Say what was found, and what was not searched, with the next step."""
     shared.note(summary(tally))
     if tally.locked:
-        err(
-            f"sesstool: {counted(tally.locked, 'session')} encrypted, and not searched: no key "
-            "opens them"
-        )
-        if shared.verbosity > 0:
-            err("sesstool: hint: give the key with -i FILE; -v names them")
-    if tally.unread:
-        err(f"sesstool: {counted(tally.unread, 'session')} could not be searched")
+        err(f"sesstool: warning: not searched, for no key opens them: {tally.locked:,} encrypted")
+        shared.note("sesstool: hint: give the key with -i FILE; -v names them")

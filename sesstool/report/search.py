@@ -8,9 +8,10 @@ from typing import Any, Protocol
 from sesstool.api.searching import Found, Hit, Part, Rest, Tally
 from sesstool.library.arrange import owner_of, project_of
 from sesstool.report.page import counted
-from sesstool.text import from_here, safe
+from sesstool.text import elide, from_here, safe
 
 _MATCH, _DIM, _BOLD = "1;31", "2", "1"
+_TITLE = 100
 _KINDS = {"call": "CALL", "result": "RESULT", "thinking": "THINKING", "compaction": "COMPACTION"}
 
 
@@ -50,7 +51,7 @@ class SearchText:
 
     def _session(self, found: Found) -> str:
         glance = found.glance
-        title = (glance.title if glance else "") or safe(found.item.name)
+        title = elide((glance.title if glance else "") or safe(found.item.name), _TITLE)
         project = safe((glance.cwd if glance else "") or project_of(found.row))
         part = "part of " * bool(owner_of(found.row))
         told = (found.format, project, from_here(found.item.path), part + safe(found.id))
@@ -116,7 +117,7 @@ class SearchJson:
         if isinstance(part, Hit):
             before, self._between = self._between, ", "
             return before + json.dumps(hit_json(part))
-        before = self._before + self._ended()
+        before = self._ended() + self._before
         self._before, self._between, self._end = ",", "", "]"
         return f'{before}\n{json.dumps(session_json(part))[:-1]}, "hits": ['
 
@@ -238,5 +239,4 @@ def _totals(tally: Tally) -> dict[str, int]:
         "encrypted": tally.locked,
         "unreadable": tally.unread,
         "records_unread": tally.records,
-        "bytes": tally.size,
     }

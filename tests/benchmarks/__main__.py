@@ -49,6 +49,9 @@ LIST_GOAL, LIST_RATIO, LIST_MEMORY = 1.0, 3, 60
 LIST_SESSIONS = 100_000
 STORE_EVENTS, STORE_SECONDS = 100_000, 2
 RESUME_GOAL, STORE_MEMORY = 1.0, 120
+SEARCH_FILES, SEARCH_INDEXED, SEARCH_KINDS = 20_000, 2000, 40
+SEARCH_GOAL, SEARCH_MEMORY = 3.0, 150
+INDEX_GOAL, QUERY_GOAL = 20, 50
 ALIGN_GOAL = 1.0
 ALIGN_SIZE = 100_000
 ALIGN_MEMORY = 100
@@ -68,6 +71,8 @@ for path in pathlib.Path(sys.argv[1]).rglob("*.jsonl"):
 _POLICY = 'version = 1\n[[rule]]\nname = "old"\nexpire_after = "30d"\n'
 _SESSTOOL = (sys.executable, "-m", "sesstool")
 _VALIDATE = (*_SESSTOOL, "validate", "--isolated")
+_SEARCH = (*_SESSTOOL, "search", "--isolated")
+_RARE = "quagga zebroid"
 _LINE = 100
 
 Command = tuple[str, ...]
@@ -447,6 +452,63 @@ def listed(options: argparse.Namespace) -> None:
     )
 
 
+def search(options: argparse.Namespace) -> None:
+    """What a search costs beside `rg -F` over the same files, and one that asks its index."""
+    rg = shutil.which("rg")
+    if rg is None:
+        print("\nsearch: there is no rg here to compare with")
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "sessions"
+        size = _many(folder, SEARCH_FILES)
+        print(f"\nsearch beside rg -F, {SEARCH_FILES:,} files of {size:.0f} MB: CPU seconds")
+        print(f"{'what':24}{'sesstool':>10}{'rg':>8}{'ratio':>8}{'peak MB':>9}")
+        for what, own, theirs in (("as it is", ("-s",), ()), ("in any case", (), ("-i",))):
+            cost, other, ratio = beside(
+                options.runs,
+                partial(measure, (*_SEARCH, *own, _RARE, str(folder)), (1,)),
+                partial(measure, (rg, "-F", "--no-ignore", *theirs, _RARE, str(folder)), (1,)),
+            )
+            print(
+                f"{what:24}{cost.cpu:10.2f}{other.cpu:8.2f}{ratio:8.2f}{cost.memory:9.0f}"
+                f"  {missed(ratio, SEARCH_GOAL)}; {missed(cost.memory, SEARCH_MEMORY)} MB"
+            )
+        folder = Path(name) / "indexed"
+        size = _many(folder, SEARCH_INDEXED)
+        environment = dict(os.environ)
+        os.environ["XDG_CACHE_HOME"] = name
+        first, again = (measure((*_SEARCH, "--index", _RARE, str(folder)), (1,)) for _ in range(2))
+        program = str(Path(__file__).with_name("searching.py"))
+        asked = json.loads(subprocess.check_output([sys.executable, program, f"{_RARE} *"]))
+        os.environ.clear()
+        os.environ.update(environment)
+        kept = (Path(name) / "sesstool" / "search.db").stat().st_size / 1e6
+    rate = size / (first.cpu - again.cpu)
+    print(
+        f"index of {SEARCH_INDEXED:,} files: {rate:.0f} MB/s, {kept / size:.2f} of their size,"
+        f" {first.memory:.0f} MB;"
+        f" {missed(-rate, -INDEX_GOAL)} MB/s, {missed(first.memory, SEARCH_MEMORY)} MB"
+    )
+    print(
+        f"asked: {asked['query']:.1f} ms in process, {again.cpu:.2f} s CPU with all that changed"
+        f" looked for; {missed(asked['query'], QUERY_GOAL)} ms"
+    )
+
+
+def _many(folder: Path, files: int) -> float:
+    """Make many sessions of some sizes, each with many names; returns how many MB they are."""
+    folder.mkdir()
+    total = 0
+    for number in range(SEARCH_KINDS):
+        first = folder / f"{number:03}.jsonl"
+        form = sessions.FORMATS[number % len(sessions.FORMATS)]
+        sessions.write(first, form, 50_000 + 10_000 * number)
+        for copy in range(1, files // SEARCH_KINDS):
+            os.link(first, folder / f"{number:03}-{copy}.jsonl")
+        total += first.stat().st_size * (files // SEARCH_KINDS)
+    return total / 1e6
+
+
 def export(options: argparse.Namespace) -> None:
     """What it costs to show a session and to export it, beside json.loads of each of its lines."""
     print(f"\nexport beside json.loads of each line: CPU seconds, {options.runs} pairs")
@@ -523,6 +585,7 @@ TABLES = {
     "replay": replay,
     "list": listed,
     "export": export,
+    "search": search,
     "store": store,
 }
 
