@@ -56,20 +56,19 @@ def seen(folder: Path) -> dict:
 
 def test_opencode_is_read_in_the_agents_own_order(tmp_path):
     """Messages come by their time, with their parts by their ids, under the agent's own names."""
-    opencode(tmp_path / "a.db").close()
+    with closing(opencode(tmp_path / "a.db")) as database:
+        database.execute("UPDATE message SET id = 'msg_9' WHERE id = 'msg_0001'")
+        database.execute("UPDATE part SET message_id = 'msg_9' WHERE message_id = 'msg_0001'")
+        database.execute("UPDATE part SET id = 'prt_0' WHERE data LIKE '%call_1%'")
     session, asked, answered = read(tmp_path / "a.db" / "ses_kiln")
     assert session["info"]["projectID"] == "global"
     assert session["info"]["time"] == {"created": held.NOON, "updated": held.NOON}
     assert "parentID" not in session["info"]
-    assert asked["info"]["id"] == "msg_0001"
+    assert asked["info"]["id"] == "msg_9"
     assert asked["parts"][0]["text"] == "Which kiln is hot?"
-    assert [part["type"] for part in answered["parts"]] == ["text", "tool"]
-    assert answered["parts"][1] == {
-        **tool("call_1"),
-        "id": "prt_0002_01",
-        "sessionID": "ses_kiln",
-        "messageID": "msg_0002",
-    }
+    assert [part["type"] for part in answered["parts"]] == ["tool", "text"]
+    told = {"id": "prt_0", "sessionID": "ses_kiln", "messageID": "msg_0002"}
+    assert answered["parts"][0] == tool("call_1") | told
 
 
 def test_goose_and_the_agents_sdk_are_read(tmp_path):
@@ -119,6 +118,9 @@ def test_old_files_of_opencode_are_read_like_its_database(tmp_path):
     for name, value in files.items():
         name.parent.mkdir(parents=True, exist_ok=True)
         name.write_text(json.dumps(value, indent=2))
+    assert read(path) == lines
+    (top / "message" / "ses_kiln" / "notes.txt").write_text("{}")
+    (top / "message" / "ses_kiln" / "msg_0003.json").symlink_to(path)
     assert read(path) == lines
     (top / "message" / "ses_kiln" / "msg_0001.json").write_text('{"role": "us')
     assert read(path)[1] == {"info": '{"role": "us', "parts": lines[1]["parts"]}
@@ -310,13 +312,21 @@ def test_any_bytes_in_a_row_are_read(tmp_path):
     """Broken, foreign and deep values come through every command, and without a traceback."""
     database = opencode(tmp_path / "a.db")
     add_message(database, "ses_kiln", 8, "user", *HOSTILE)
+    deep = "[" * 1010 + "]" * 1010  # can be read, and not be written
+    add_message(database, "ses_kiln", 9, "user", deep)
     odd = {"title": b"\xff\x00", "directory": 1.5, "time_updated": "soon", "revert": "{"}
     add_session(database, "ses_odd", "", **odd)
     add_message(database, "ses_odd", 4, "assistant", "null", time=7, error=3, path=[])
     insert(database, "message", {"id": None, "session_id": "ses_odd", "data": '{"info": 1}'})
     insert(database, "message", {"id": 9, "session_id": "ses_odd", "data": float("inf")})
+    database.execute("UPDATE part SET data = CAST(data AS TEXT)")
+    database.execute("UPDATE session SET title = CAST(title AS TEXT)")
     database.close()
-    assert len(read(tmp_path / "a.db" / "ses_kiln")[3]["parts"]) == len(HOSTILE)
+    *_, hostile, last = read(tmp_path / "a.db" / "ses_kiln")
+    parts = hostile["parts"]
+    assert len(parts) == len(HOSTILE)
+    assert [part["text"] for part in parts if "text" in part][:2] == ["\ufffd\ufffd", "\ud800"]
+    assert last["parts"][0]["data"] == deep
     for name in ("ses_kiln", "ses_odd"):
         path = str(tmp_path / "a.db" / name)
         for command in ("validate", "show", "resume", "memory", "export"):
@@ -426,9 +436,12 @@ def test_what_writes_refuses(there, tmp_path, capsys, words_):
     assert seen(there.parent) == before
 
 
-@pytest.mark.usefixtures("there")
-def test_retention_leaves_databases_out(tmp_path, capsys):
+def test_retention_leaves_databases_out(there, tmp_path, capsys):
     """A policy for all that agents have says nothing of sessions that nothing can be done to."""
+    old = there.parent / "storage" / "session" / "global" / "ses_old.json"
+    old.parent.mkdir(parents=True)
+    old.write_text('{"id": "ses_old", "directory": "/srv/kiln"}')
+    os.utime(old, (1, 1))
     (tmp_path / "p.toml").write_text(POLICY)
     assert main.run(["prune", "--policy", str(tmp_path / "p.toml")]) == 0
     assert "0 of 0 sessions" in capsys.readouterr().err
