@@ -39,7 +39,7 @@ def home(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("home")
     for name, inside in _FOLDERS.items():
         monkeypatch.setenv(name, str(folder / inside))
-    for name in (name for form in FORMATS for name in form.variables):
+    for name in {name for form in FORMATS for name in form.variables} - _FOLDERS.keys():
         monkeypatch.delenv(name, raising=False)
     return folder
 

@@ -36,7 +36,7 @@ def test_findings_are_in_order_of_place():
 
 def test_a_format_that_is_only_named_is_never_repaired():
     """Of a foreign session only bytes and JSON are judged, and every fix is manual."""
-    foreign = {"type": "user", "message": {"role": "user", "parts": [{"text": "x"}]}}
+    foreign = {"type": "turn.prompt", "input": [{"type": "text", "text": "x"}], "time": 1}
     report = look(jsonl(foreign, foreign) + b'{"cut')
     assert codes(report) == ["B104"]
     assert report.findings[0].fix.applicability is Applicability.MANUAL

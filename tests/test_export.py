@@ -405,7 +405,7 @@ def test_two_results_of_a_call_both_have_its_tool():
 
 def test_an_agent_that_is_known_by_name_only_is_said_to_be():
     """Its records stand in the page as they are, for there is no turn."""
-    data = jsonl({"type": "user", "message": {"role": "user", "parts": [{"text": "hi"}]}})
+    data = jsonl({"type": "turn.prompt", "input": [{"type": "text", "text": "hi"}], "time": 1})
     text = exported("md", data)
     assert "- Read: `as JSON only: what the records of this agent mean is not known`\n" in text
     assert "\n## No prompt\n" in text

@@ -300,13 +300,14 @@ def _ending(form: Format, told: Sequence[_Told]) -> _Ending:
     """What the session itself ends with; see ENDS."""
     last, unanswered, good = "", dict[str, str](), -1
     own = any(not one.meaning.scope for one in told)  # without those of subagents
+    paired = form.pairing != "none"  # else nothing tells which call has its result
     for at, (_, meaning, _) in enumerate(told):
         if own and meaning.scope:
             continue
         word, calls, results = "", dict[str, str](), list[str]()
         for event in meaning.events:
             if isinstance(event, ToolCall) and not event.server:
-                calls[event.id] = event.name
+                calls |= {event.id: event.name} if paired else {}
             elif isinstance(event, ToolResult):
                 results.append(event.id)
             else:
