@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
@@ -33,6 +33,13 @@ def project_of(row: Row) -> str:
     """
     item, glance = row
     return item.project or (glance.cwd if glance else "")
+
+
+def id_of(row: Row) -> str:
+    """The id of a session; the name of its file where none is told, or that is its session's."""
+    item, glance = row
+    name = (glance.id if glance else "") or item.id
+    return name if name and name != owner_of(row) else item.name.partition(".jsonl")[0]
 
 
 def owner_of(row: Row) -> str:
@@ -70,7 +77,7 @@ class Query:
             return False
         if self.agents and agent_of(row) not in self.agents:
             return False
-        if self.projects and self.projects.isdisjoint({project_of(row), glance and glance.cwd}):
+        if self.projects and self.projects.isdisjoint(_projects(row)):
             return False
         if self.states and state_of(row) not in self.states:
             return False
@@ -80,6 +87,13 @@ class Query:
         if glance is not None:
             said += f"\n{glance.title}\n{glance.id}"
         return self.text.casefold() in said.casefold()
+
+
+def _projects(row: Row) -> Iterator[str]:
+    """What the project of a session may be called: its path, or the last name of that."""
+    for path in {project_of(row), row[1].cwd if row[1] else ""} - {""}:
+        yield path
+        yield os.path.basename(path)  # noqa: PTH119 - a path takes longer
 
 
 def _title(row: Row) -> tuple[bool, str]:
@@ -125,7 +139,7 @@ def families(rows: Iterable[Row]) -> Family:
     by_id: dict[tuple[str, str], list[Item]] = defaultdict(list)
     owners = {owner_of(row) for row in rows} - {""}
     for row in rows if owners else ():
-        name = (row[1].id if row[1] else "") or row[0].id
+        name = id_of(row)
         if name in owners:
             by_id[agent_of(row), name].append(row[0])
     above = {

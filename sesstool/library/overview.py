@@ -21,6 +21,7 @@ from sesstool.formats.terms import Origin
 from sesstool.library.arrange import Row
 from sesstool.library.discover import Item
 from sesstool.library.glance import Glance, look
+from sesstool.library.kinship import in_projects, with_owners
 from sesstool.version import __version__
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def survey(
     known = _read() if kept else {}
     real = _RealFolders()
     rows: list[Row] = []
-    fresh: dict[bytes, Kept] = {}
+    fresh: dict[int, bytes] = {}
     for item in items:
         name = real.name(item)
         held = known.get(name)
@@ -56,14 +57,15 @@ def survey(
             glance = _decoded(held.facts)
         if glance is None:
             glance = look(item, keys, brief=True)
-            if _is_kept(item, glance):
-                fresh[name] = Kept(item.size, item.mtime, _encoded(glance))
+            fresh[len(rows)] = name
             if progress:
                 progress(1)
         rows.append((item, glance))
+    if fresh:
+        rows = with_owners(rows)
     if kept:
-        _write(fresh, known)
-    return rows
+        _write({name: rows[at] for at, name in fresh.items() if _is_kept(rows[at])}, known)
+    return in_projects(rows)
 
 
 class _RealFolders:
@@ -79,8 +81,10 @@ class _RealFolders:
         return os.fsencode(f"{folder}{os.sep}{item.name}")
 
 
-def _is_kept(item: Item, glance: Glance) -> bool:
-    return not item.trouble and item.packed != "age" and glance.state not in _PASSING
+def _is_kept(row: Row) -> bool:
+    item, glance = row
+    passing = glance is None or glance.state in _PASSING
+    return not passing and not item.trouble and item.packed != "age"
 
 
 def _version() -> int:
@@ -97,19 +101,20 @@ def _read() -> dict[bytes, Kept]:
         return {}
 
 
-def _write(fresh: dict[bytes, Kept], known: dict[bytes, Kept]) -> None:
+def _write(fresh: dict[bytes, Row], known: dict[bytes, Kept]) -> None:
     """Keep what is new, and forget what is gone. A cache that cannot be written is no fault."""
     gone = [name for name in known if name not in fresh and not os.path.lexists(name)]
     if not fresh and not gone:
         return
+    rows = {name: Kept(row[0].size, row[0].mtime, _encoded(row[1])) for name, row in fresh.items()}
     try:
         with GlanceCache(_version(), make=True) as cache:
-            cache.put(fresh, gone)
+            cache.put(rows, gone)
     except ValueError:
         return
 
 
-def _encoded(glance: Glance) -> bytes:
+def _encoded(glance: Glance | None) -> bytes:
     try:
         return orjson.dumps([getattr(glance, name) for name in _FIELDS])
     except (TypeError, ValueError):  # a lone surrogate: it is looked at again

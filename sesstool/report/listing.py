@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sesstool.library.arrange import Row, agent_of, owner_of, project_of, state_of
+from sesstool.library.arrange import Row, agent_of, id_of, owner_of, project_of, state_of
 from sesstool.report.base import size
 from sesstool.text import elide, from_here, safe, width
 
@@ -73,11 +73,6 @@ def to_jsonl(rows: Iterable[Row]) -> Iterator[str]:
     """One document a line."""
     for row in rows:
         yield json.dumps(value(row)) + "\n"
-
-
-def id_of(row: Row) -> str:
-    """The id of a session, or the name of its file where none is told."""
-    return (row[1].id if row[1] else "") or row[0].id or row[0].name
 
 
 def where(row: Row) -> str:

@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from sesstool.formats.registry import by_name
-from sesstool.library.arrange import Row, agent_of
+from sesstool.library.arrange import Row, agent_of, id_of
 from sesstool.library.situation import Told
 from sesstool.library.standing import STANDINGS, Standing
 from sesstool.report.base import size
-from sesstool.report.listing import aligned, home_relative, id_of, short_ids, value, where
+from sesstool.report.listing import aligned, home_relative, short_ids, value, where
 from sesstool.text import elide, lasting, quoted, safe
 
 FORMATS = ("text", "json", "jsonl")
