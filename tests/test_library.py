@@ -247,9 +247,9 @@ def test_the_homes_that_real_clients_made(shared):
     top = shared / "corpus" / "real-clients"
     with (top / "INDEX.tsv").open() as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
-    names = {"claude-code": "claude-code", "codex": "codex", "pi": "pi", "qwen-code": "qwen"}
+    names = {"copilot": "copilot-cli", "gemini-cli": "gemini", "qwen-code": "qwen"}
     wanted = {
-        row["file"]: (names.get(row["client"], ""), int(row["bytes"]))
+        row["file"]: (names.get(row["client"], row["client"]), int(row["bytes"]))
         for row in rows
         if not row["file"].endswith(".db")  # a database of OpenCode
     }

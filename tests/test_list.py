@@ -1,0 +1,321 @@
+"""`list` and `config homes`: what there is on this computer, and where was looked."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import stat
+from collections import defaultdict
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from sesstool.caches.folder import cache_folder, glances_path
+from sesstool.cli.main import run
+from sesstool.formats.registry import FORMATS
+from sesstool.formats.schemas import schema_text
+from sesstool.library import overview
+from sesstool.library.arrange import agent_of, families, owner_of
+from sesstool.library.discover import discover
+from sesstool.library.overview import survey
+from sesstool.report.listing import day, short_ids, where
+from tests.conftest import (
+    ROLLOUT,
+    SESSION,
+    THREAD,
+    answer,
+    jsonl,
+    meta,
+    prompt,
+    result,
+    says,
+    uid,
+    use,
+)
+from tests.sealed import OLD
+
+LONG_AGO = 1_770_000_000
+OTHER = "5e551000-0000-4000-8000-000000000002"
+SLUG = "-srv-beacon"
+
+
+def put(path: Path, *records: object, at: int = LONG_AGO) -> Path:
+    """A file that was last written long ago."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(jsonl(*records))
+    os.utime(path, (at, at))
+    return path
+
+
+@pytest.fixture
+def projects(home):
+    return home / ".claude" / "projects" / SLUG
+
+
+@pytest.fixture
+def agents(home, projects):
+    """Three sessions of two agents, one of them with a subagent."""
+    put(projects / f"{SESSION}.jsonl", prompt(1, None, "trim the wick"), answer(2, 1))
+    sub = projects / SESSION / "subagents" / "agent-a1.jsonl"
+    put(sub, prompt(3, None, isSidechain=True, agentId="a1"), answer(4, 3, isSidechain=True))
+    put(projects / f"{OTHER}.jsonl", prompt(1, None), answer(2, 1, use("c1")), at=LONG_AGO + 60)
+    rollout = home / ".codex" / "sessions" / "2026" / "03" / "01" / ROLLOUT
+    put(rollout, meta(), says("user", "oil the hinge"), says("assistant", "done"), at=LONG_AGO + 30)
+    return home
+
+
+def listed(capsys, *words: str) -> list[dict[str, object]]:
+    """The sessions that JSON has, after the schema has judged it."""
+    capsys.readouterr()
+    assert run(["list", *words, "-f", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    Draft202012Validator(json.loads(schema_text("list"))).validate(document)
+    return document["sessions"]
+
+
+# What is listed.
+
+
+@pytest.mark.usefixtures("agents")
+def test_all_agents_are_listed_the_newest_first(capsys):
+    """With titles, real projects and states; a subagent stands below its session when asked."""
+    rows = listed(capsys)
+    assert [(row["id"], row["agent"], row["title"]) for row in rows] == [
+        (OTHER, "claude-code", "light the lamp"),
+        (THREAD, "codex", "oil the hinge"),
+        (SESSION, "claude-code", "trim the wick"),
+    ]
+    assert {row["project"] for row in rows} == {"/srv/beacon"}
+    assert [row["state"] for row in rows] == ["repairable", "ok", "ok"]
+    (part,) = [row for row in listed(capsys, "--parts") if row["part_of"]]
+    assert (part["id"], part["part_of"]) == ("agent-a1", SESSION)
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["--agent", "codex"], [THREAD]),
+        (["--state", "repairable"], [OTHER]),
+        (["--title", "WICK"], [SESSION]),
+        (["--project", "beacon", "--sort", "oldest"], [SESSION, THREAD, OTHER]),
+        (["--project", "/srv/other"], []),
+        (["--since", "2026-02-02T02:40:20Z"], [OTHER, THREAD]),
+        (["--limit", "1"], [OTHER]),
+        ([THREAD[:6]], [THREAD]),
+    ],
+)
+def test_filters(capsys, words, wanted):
+    """Each filter leaves just the sessions that fit it."""
+    assert [row["id"] for row in listed(capsys, *words)] == wanted
+
+
+@pytest.mark.usefixtures("agents")
+def test_the_table_names_what_the_next_command_takes(capsys):
+    """The id in the table, short as it is, means that session alone."""
+    assert run(["list", "--isolated"]) == 0
+    table = capsys.readouterr()
+    lines = table.out.splitlines()
+    assert lines[0].split() == [
+        *["STATE", "LAST", "WRITE", "SIZE", "AGENT", "ID", "PROJECT", "TITLE"]
+    ]
+    assert "3 sessions, " in table.err
+    for line in lines[1:]:
+        name = next(word for word in line.split() if word[:8] in (SESSION[:8], THREAD[:8]))
+        assert run(["show", name]) == 0
+
+
+def test_short_ids_tell_apart():
+    """They are as long as it takes."""
+    names = ["aaaaaaaa-1", "aaaaaaaa-2-and-more", "bbbbbbbb-and-more", "aaaaaaaa-2-and-less"]
+    rows = [(type("I", (), {"name": n + ".jsonl", "id": n, "owner": ""})(), None) for n in names]
+    short = short_ids(rows)
+    assert short["bbbbbbbb-and-more"] == "bbbbbbbb"
+    assert len(set(short.values())) == 4
+    assert all(name.startswith(cut) for name, cut in short.items())
+    assert short["aaaaaaaa-2-and-more"] == "aaaaaaaa-2-and-m"
+
+
+def test_no_session_is_no_error(capsys):
+    """An empty computer gets a list of nothing, and the next step."""
+    assert run(["list"]) == 0
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "config homes" in told.err
+
+
+def test_names_and_titles_cannot_act_on_a_terminal(projects, capsys):
+    """Control characters of titles, names and folders are made visible."""
+    bad = "\x1b]0;x\x07\x9b31m"
+    put(projects / f"{bad}.jsonl", prompt(1, None, f"hi {bad}", cwd=f"/srv/{bad}"))
+    for form in ("text", "concise", "json", "jsonl"):
+        assert run(["list", "-f", form]) == 0
+        told = capsys.readouterr()
+        assert not {"\x1b", "\x07", "\x9b"} & set(told.out + told.err)
+
+
+# What the files beside tell.
+
+
+def test_a_project_has_the_path_that_its_sessions_tell(projects, capsys):
+    """A folder's name may stand for several paths: one that tells none has its neighbours'."""
+    put(projects / f"{SESSION}.jsonl", prompt(1, None, cwd="/srv/bea.con"))
+    put(projects / f"{OTHER}.jsonl")
+    assert {row["project"] for row in listed(capsys)} == {"/srv/bea.con"}
+
+
+def test_a_title_alone_belongs_to_the_session_that_has_its_record(projects, capsys):
+    """Old versions of Claude Code wrote such files."""
+    talk = [prompt(1, None), *(answer(n, n - 1) for n in range(2, 40))]
+    put(projects / f"{SESSION}.jsonl", *talk)
+    summary = {"type": "summary", "summary": "The lamp", "leafUuid": uid(20)}
+    put(projects / f"{OTHER}.jsonl", summary)
+    assert [row["id"] for row in listed(capsys)] == [SESSION]
+    part = listed(capsys, "--parts")[1]
+    assert (part["id"], part["part_of"]) == (OTHER, SESSION)
+    assert listed(capsys, "--parts")[1]["part_of"] == SESSION  # out of the cache
+
+
+# The cache.
+
+
+def test_only_what_changed_is_looked_at_again(agents, capsys, monkeypatch):
+    """What was seen once is taken from the cache, whose file is the user's alone."""
+    seen = []
+    look = overview.look
+    monkeypatch.setattr(
+        overview, "look", lambda item, *a, **k: seen.append(item) or look(item, *a, **k)
+    )
+    before = listed(capsys, "--parts")
+    assert len(seen) == 4
+    assert listed(capsys, "--parts") == before
+    assert len(seen) == 4
+    path = agents / ".claude" / "projects" / SLUG / f"{OTHER}.jsonl"
+    path.write_bytes(path.read_bytes() + jsonl(result(3, 2, "c1"), answer(4, 3)))
+    assert listed(capsys, "--state", "ok")[0]["id"] == OTHER
+    assert [item.id for item in seen[4:]] == [OTHER]
+    assert stat.S_IMODE(glances_path().stat().st_mode) == 0o600
+    assert stat.S_IMODE(cache_folder().stat().st_mode) == 0o700
+
+
+@pytest.mark.usefixtures("agents")
+def test_without_the_cache_nothing_is_kept(capsys):
+    """And a cache that is damaged, or no file, is none."""
+    assert len(listed(capsys, "--no-cache")) == 3
+    assert not glances_path().exists()
+    glances_path().parent.mkdir(parents=True)
+    glances_path().write_bytes(b"no database")
+    assert len(listed(capsys)) == 3
+    glances_path().unlink()
+    glances_path().mkdir()
+    assert len(listed(capsys)) == 3
+
+
+def test_what_is_gone_leaves_the_cache(capsys, projects):
+    """Its title goes with it."""
+    put(projects / f"{OTHER}.jsonl", prompt(1, None, "a wording of its own"))
+    listed(capsys)
+    assert b"a wording of its own" in glances_path().read_bytes()
+    (projects / f"{OTHER}.jsonl").unlink()
+    listed(capsys)
+    assert b"a wording of its own" not in glances_path().read_bytes()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["redact", "--write", "--in-place", "--yes", "--subject", "Ondine Marlowe"],
+        ["encrypt", "--write", "--yes", "-r", OLD.recipient().text],
+        ["prune", "--erase", "--write", "--yes"],
+    ],
+)
+def test_a_write_leaves_no_title_behind(projects, capsys, words):
+    """What redact, encrypt and prune touch is forgotten to the last byte."""
+    name = "Ondine Marlowe"
+    path = put(projects / f"{SESSION}.jsonl", prompt(1, None, f"ask {name}"), answer(2, 1))
+    listed(capsys)
+    assert name.encode() in glances_path().read_bytes()
+    assert run([*words, str(path)]) == 0
+    assert not path.exists() or name.encode() not in path.read_bytes()
+    for file in cache_folder().rglob("*"):
+        assert file.is_dir() or name.encode() not in file.read_bytes()
+
+
+# Where was looked.
+
+
+def test_homes_tells_where_was_looked(agents, capsys, monkeypatch):
+    """Each place with what it holds, and the variables that move it."""
+    monkeypatch.setenv("CODEX_HOME", str(agents / "elsewhere"))
+    assert run(["config", "homes", "-f", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    Draft202012Validator(json.loads(schema_text("homes"))).validate(document)
+    told = {one["agent"]: one for one in document["agents"]}
+    assert told.keys() == {f.name for f in FORMATS if [*f.folders(), *f.databases()]}
+    (place,) = told["claude-code"]["places"]
+    assert (place["sessions"], place["parts"], place["there"]) == (2, 1, True)
+    assert told["codex"]["variables"] == [
+        {"name": "CODEX_HOME", "value": str(agents / "elsewhere")}
+    ]
+    assert not any(one["there"] for one in told["codex"]["places"])
+    assert run(["config", "homes"]) == 0
+    told = capsys.readouterr()
+    assert "~/.claude/projects: 2 sessions, 1 part of them, " in told.out
+    assert "Gemini" not in told.out
+    assert "--all" in told.err
+
+
+def test_every_variable_moves_a_home(monkeypatch, tmp_path):
+    """Those that a format names do change where is looked."""
+    for form in FORMATS:
+        for name in form.variables:
+            before = [*form.folders(), *form.databases()]
+            monkeypatch.setenv(name, str(tmp_path / "moved"))
+            assert [*form.folders(), *form.databases()] != before, name
+            monkeypatch.delenv(name)
+
+
+# Real homes.
+
+
+def test_the_homes_that_real_clients_made(shared, monkeypatch):
+    """Everything is found, attached and named: counted against the index."""
+    top = shared / "corpus" / "real-clients"
+    names = {"copilot": "copilot-cli", "gemini-cli": "gemini", "qwen-code": "qwen"}
+    wanted = defaultdict(set)
+    with (top / "INDEX.tsv").open() as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            wanted[row["file"].partition("/home/")[0]].add(row["file"])
+    assert sum(map(len, wanted.values())) == 282
+    for scenario, files in wanted.items():
+        home = top / scenario / "home"
+        monkeypatch.setenv("HOME", str(home))
+        monkeypatch.setenv("XDG_DATA_HOME", str(home / ".local" / "share"))
+        rows = survey(discover(), kept=False)
+        found = defaultdict(list)
+        for row in rows:
+            path = row[0].path if row[0].path.exists() else row[0].path.parent
+            found[str(path.relative_to(top))].append(row)
+        family = families(rows)
+        extra = {row for name in found.keys() - files for row in found[name]}
+        assert files <= found.keys(), scenario
+        assert all(owner_of(row) for row in extra), scenario
+        assert not family.loose, scenario
+        assert not [row for row in family.sessions if owner_of(row)], scenario
+        client = scenario.partition("/")[0]
+        for row in rows:
+            assert agent_of(row) == names.get(client, client), row
+            assert where(row) == "/srv/quest", row
+            assert row[1].title or row[1].state == "empty" or row[1].ends == "", row
+
+
+def test_a_day_is_told_as_people_do():
+    """Today by the hour, this year by the day, and else in full."""
+    now = datetime(2026, 11, 30, 12, tzinfo=datetime.now().astimezone().tzinfo)
+    assert day(now.replace(hour=9, minute=5), now) == "today 09:05"
+    assert day(now.replace(month=2, day=3), now) == "Feb 03 12:00"
+    assert day(now.replace(year=2025), now) == "2025-11-30"
+    assert day(None, now) == "–"
