@@ -390,6 +390,23 @@ def test_a_database_that_cannot_be_read_is_listed_with_the_reason(there):
     assert list(discover([there.parent])) == []
 
 
+def test_goose_is_found_at_home(home, monkeypatch):
+    """Its database lies among its older files, and is listed once, also where it is damaged."""
+    path = home / ".data" / "goose" / "sessions" / "sessions.db"
+    held.goose(path).close()
+    assert [(item.format, item.name) for item in discover()] == [("goose", "20260528_1")]
+    assert list(api.find(["20260528"])) == [path / "20260528_1"]
+    report = api.resume(path / "20260528_1")
+    assert (report.sent, report.command[:13]) == (3, "goose session")
+    _scribbled(path)
+    (item,) = discover()
+    assert (item.format, item.name) == ("goose", "sessions.db")
+    assert "damaged" in item.trouble
+    monkeypatch.setenv("GOOSE_PATH_ROOT", str(home / "other"))
+    held.goose(home / "other" / "data" / "sessions" / "sessions.db").close()
+    assert [item.name for item in discover()] == ["20260528_1"]
+
+
 def test_only_the_ends_of_a_long_session_are_read(tmp_path):
     """The head and the tail are as many bytes as were asked for, and the rest is counted."""
     database = opencode(tmp_path / "a.db")

@@ -80,6 +80,7 @@ __all__ = [
 ]
 
 _HEAD = 1 << 12
+_NO_FILES = "sessions end in .jsonl; a database that holds some is named itself"
 _SHOWN = 10
 # Inside an agent's home a file that was written this lately may be written again, in seconds.
 _RECENT = 60.0
@@ -125,7 +126,7 @@ def find(names: Iterable[str], endings: tuple[str, ...] = SUFFIXES) -> Iterator[
         elif os.path.isdir(name):  # noqa: PTH112 - Path.is_dir may raise
             inside = sorted(each_below(path, endings))
             if not inside:
-                raise InputError(f"{name} holds no session file", hint="sessions end in .jsonl")
+                raise InputError(f"{name} holds no session file", hint=_NO_FILES)
             yield from inside
         elif is_database(path):
             yield from _in_database(path)

@@ -136,6 +136,7 @@ class _Walk:
         try:
             layout, found = databases.sessions(Path(database))
         except InputError as error:
+            self._listed.discard(absolute)  # an agent's own may lie in a folder that came first
             if told:
                 yield Item(*os.path.split(database), form, trouble=error.message)
             return
