@@ -171,6 +171,23 @@ QWEN_CASES = [
         all_of(Q, but={5: None, 6: jsonl(QWEN[6] | {"parentUuid": qid(4)})}),
     ),
     ("circle", changed(QWEN, 5, parentUuid=qid(7)), "G503:6", Q),
+    (
+        "empty answer",
+        jsonl(
+            *QWEN[:6],
+            record(16, 5, "assistant", message={"role": "model", "parts": []}),
+            QWEN[6] | {"parentUuid": qid(16)},
+            *QWEN[7:],
+        ),
+        "C601:7",
+        Q,
+    ),
+    (
+        "empty part",
+        b"".join(Q).replace(b'{"text":"They', b'{"text":""},{"text":"They'),
+        "C601:6",
+        Q,
+    ),
     ("noise", with_one(Q, 5, b"npm WARN deprecated\n"), "B112:6", Q),
     ("BOM", b"\xef\xbb\xbf" + b"".join(Q), "B101:1", Q),
     ("stub before a record", with_one(Q, 5, Q[5][:70]), "B105:6", Q),

@@ -36,7 +36,8 @@ def empty_content(context: Context, place: Place, *, whole: bool, role: str) -> 
     Repair: Safe for a block beside others: it is cut. Safe for a whole record of a tree: it is
         cut and the chain closed. Unsafe for a whole message of a plain list, where the order of
         turns counts: a placeholder text is written.
-    Seen: 8 reports; Claude Code 60837, pi, Copilot CLI.
+    Seen: 8 reports; Claude Code 60837, pi, Copilot CLI. Qwen Code leaves out such an answer
+        together with the one before it.
     """
     session = context.session
     if not whole:
@@ -225,11 +226,10 @@ def _is_blank(content: Any) -> bool:
 
 
 def _is_empty(block: Any) -> bool:
-    return (
-        type(block) is dict
-        and _is_blank(block.get("text"))
-        and text(block.get("type")).endswith("text")
-    )
+    if type(block) is not dict or not _is_blank(block.get("text")):
+        return False
+    # Parts in the shape of Gemini bear no type; blank ones are sent, empty ones are not.
+    return text(block.get("type")).endswith("text") or block == {"text": ""}
 
 
 def _at(value: Any, pointer: str) -> Any:

@@ -114,7 +114,8 @@ def wrong_session(context: Context, fault: Fault) -> Finding:
     Finds: Records whose session id is not the file's, and that are no copies of a fork. Where
         the first one hides the session that the file is named for, it is an error.
     Matters: Agents list and resume by file; foreign records take part or get lost, by version.
-        MyCodeAgent reads the session of the first record and passes over all others.
+        MyCodeAgent reads the session of the first record and passes over all others. Qwen Code
+        loads nothing of a file with records of two sessions: there it is an error, too.
     Example: Two sessions joined by hand.
     Repair: Manual: only a person knows where they belong; nothing is moved.
     Seen: Claude Code before 2.0, which left several ids in one file.

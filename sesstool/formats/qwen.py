@@ -220,10 +220,6 @@ class Qwen(Format):
         history = blocks(mapping(value.get("systemPayload")).get("compressedHistory"))
         return [Meaning(_compacted(content, n)) for n, content in enumerate(history)]
 
-    def leaves_out(self, words: str) -> bool:
-        """See `Format.leaves_out`: an answer that was cut short may have no parts."""
-        return not words.strip()
-
     def origin(self, value: dict[str, Any]) -> Origin | None:
         """See `Format.origin`."""
         told = mapping(value.get("forkedFrom"))
@@ -354,6 +350,8 @@ def _talk(value: dict[str, Any], kind: str, subtype: str) -> list[Event]:
     role = "assistant" if kind == "assistant" else "user"
     prompt = kind == "user" and not subtype and not events
     hidden = subtype == "realtime_message" or "message" not in value
+    # A subagent's own reader passes over an answer without words; a session's loses the one before.
+    hidden = hidden or (value.get("isSidechain") is True and not parts)
     return [*events, Message("/message/parts", role, parts, hidden, prompt)]
 
 
