@@ -335,16 +335,18 @@ def strings(value):
     return found
 
 
+# How records are counted of which nothing is sent.
+_ASIDE = ("compacted", "rolled-back", "superseded", "branch", "subagent", "session-record")
+_ASIDE += ("not-sent",)
+
+
 def told_or_kept(data, to, name, format_name=""):
     """Each record is sent or counted, and each unit of one that is sent is kept or counted."""
     source = Memory(data, name)
     losses, way = Losses(), Way(source, format_name)
     form = way.session.format
     sent = [(s.value, m) for s in way.records(losses) for m in s.meanings]
-    aside = sum(
-        losses[kind]
-        for kind in ("compacted", "rolled-back", "branch", "subagent", "session-record", "not-sent")
-    )
+    aside = sum(losses[kind] for kind in _ASIDE)
     whole = list(open_session(source, format_name).again())
     records = sum(meaning is not None for _, meaning in whole)
     assert records == len({id(value) for value, _ in sent}) + aside

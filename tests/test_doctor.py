@@ -9,6 +9,7 @@ import pytest
 from sesstool import api
 from sesstool.cli import main
 from sesstool.formats import expiry
+from sesstool.formats.gemini import Gemini
 from sesstool.retention import holds, policy
 from sesstool.retention.doctor import diagnose
 from sesstool.retention.policy import Hold, Match
@@ -328,8 +329,9 @@ def test_a_hold_conflicts_with_any_period(home, here, until, kinds):
     assert [one.kind for one in found.conflicts] == kinds
 
 
-def test_no_rule_takes_what_sesstool_cannot_open(home, here):
-    """A rule that acts says nothing of Gemini CLI's sessions; one that keeps does."""
+def test_no_rule_takes_what_sesstool_cannot_open(home, here, monkeypatch):
+    """A rule that acts says nothing of an agent that is known by name only; one that keeps does."""
+    monkeypatch.setattr(Gemini, "repairable", False)
     (home / ".gemini").mkdir()
     act = rule("act", 'expire_after = "90d"')
     assert judged(only(here), act).conflicts == ()

@@ -14,6 +14,7 @@ from sesstool.errors import NotASessionError
 from sesstool.findings import Severity
 from sesstool.formats.events import Message, StateChange, Thinking, ToolCall, ToolResult
 from sesstool.formats.registry import by_name
+from sesstool.model.units import units
 from tests.conftest import codes, jsonl, loads, look, mend, read
 from tests.seeds import SEEDS
 
@@ -209,7 +210,7 @@ def test_a_message_that_is_replaced_keeps_its_place():
             said(1, content=[result("c", output="x"), {"text": "b"}]),
             [
                 ToolResult("/content/0", "c", "x"),
-                Message("/content", "user", [{"text": "b"}], prompt=True),
+                Message("/content", "user", [result("c", output="x"), {"text": "b"}], prompt=True),
             ],
         ),
         (said(1, "error"), [Message("/content", "system", "a", hidden=True)]),
@@ -347,6 +348,14 @@ def test_the_calls_that_a_real_client_sent_are_those_that_are_left(shared):
         truth = json.loads((folder / name / "truth.json").read_text())["longest_history"]
         [path] = (folder / name).rglob("session-*.jsonl")
         assert api.resume(path).calls == len(set(truth["call_ids"])), name
+
+
+def test_words_beside_calls_and_thoughts_are_said():
+    """What stands among the parts of a message is told in its order."""
+    parts = [{"text": "hm", "thought": True}, {"text": "I look."}, {"functionCall": call("c1")}]
+    row = said(1, "gemini", parts)
+    told = [(unit.kind, unit.words) for unit in units(row, GEMINI.meaning(row))]
+    assert told == [("thinking", "hm"), ("message", "I look."), ("call", "{}")]
 
 
 def test_the_seed_is_sound():

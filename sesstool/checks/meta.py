@@ -37,9 +37,10 @@ def bad_header(context: Context, fault: Fault) -> Finding:
 
     Finds: A Codex rollout whose first record is no whole session_meta, or one with a member
         that Codex cannot read; a pi session whose first line pi cannot read as its header; a
-        session of Copilot CLI without a session.start.
+        session of Copilot CLI without a session.start; one of Gemini CLI of which no record tells
+        the id, or the hash of the project.
     Matters: Codex does not resume it: "does not start with session metadata", nor does Copilot
-        CLI: "Session file is corrupted or incompatible". pi takes it for a new session and
+        CLI: "Session file is corrupted or incompatible". Gemini CLI does not list it. pi takes it for a new session and
         writes the whole file over as soon as it opens it.
     Example: The first line is cut.
     Repair: Unsafe: a new header is written from the file's name, the turn contexts and the

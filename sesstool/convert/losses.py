@@ -26,6 +26,7 @@ KINDS = {
     "not-sent": "messages that the agent shows and never sends",
     "compacted": "records before a compaction",
     "rolled-back": "records that were rolled back",
+    "superseded": "records that later ones took the place of",
     "branch": "records of branches that were not taken",
     "subagent": "records of subagents",
     "base": "sessions that this one goes on from, whose records could not be read",

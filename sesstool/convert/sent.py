@@ -21,11 +21,16 @@ from sesstool.formats.events import (
 from sesstool.model.graph import BOUNDARY, SUMMARY, Graph
 from sesstool.model.session import open_known
 from sesstool.model.strict import StrictGraph
+from sesstool.model.upserts import part
 from sesstool.model.ways import Named
 from sesstool.records.recover import Record
 from sesstool.records.source import Source
 
-_TAKEN_BACK = {"compaction": "compacted", "rollback": "rolled-back"}
+_TAKEN_BACK = {
+    "compaction": "compacted",
+    "rollback": "rolled-back",
+    "superseded": "superseded",
+}
 
 
 _CALL, _RESULT, _PROMPT = range(3)
@@ -151,6 +156,8 @@ class Way:
         """The messages that a record holds, or stands for; itself for most."""
         if meaning.nested:
             return meaning.nested
+        if len(meaning.messages) > 1:
+            return [part(meaning, [n]) for n in range(len(meaning.messages))]
         summary = any(type(e) is Checkpoint and e.summary for e in meaning.events)
         return (self.session.format.replacement(value) if summary else ()) or (meaning,)
 

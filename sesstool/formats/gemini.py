@@ -289,7 +289,7 @@ def message_events(value: dict[str, Any], at: str) -> list[Event]:
             events.append(_result_of(call, spot))
     words = [part for n, part in enumerate(parts) if n not in own] if own else content
     if not events or not is_blank(words):
-        events.append(Message(f"{at}/content", "assistant", words, hidden=is_blank(words)))
+        events.append(Message(f"{at}/content", "assistant", content, hidden=is_blank(words)))
     return events
 
 
@@ -308,7 +308,7 @@ def _user(content: Any, at: str) -> list[Event]:
     said = words if type(content) is list else content
     if words or not events:
         own = _is_own(said)
-        events.append(Message(f"{at}/content", "user", said, own, not own))
+        events.append(Message(f"{at}/content", "user", content, own, not own))
     return events
 
 
