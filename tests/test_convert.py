@@ -93,6 +93,7 @@ def test_a_late_result_comes_to_its_call_and_what_was_said_meanwhile_follows():
     words = {"type": "message", "role": "user", "content": "and?"}
     data = jsonl({**words, "content": "go"}, CALL, words, OUTPUT)
     assert [m["role"] for m in chat(data)] == ["user", "assistant", "tool", "user"]
+    assert chat(data)[2]["content"] == "late"
 
 
 def test_a_call_without_a_result_is_answered_as_a_repair_would():
@@ -127,13 +128,47 @@ def test_the_summary_of_a_compaction_stands_before_what_it_keeps():
     for name, data in SEEDS.items():
         if "transcript" in name or name.endswith("Z_5d0c7f6a-3b1e-4c55-9a70-1f2e3d4c5b6a.jsonl"):
             first, second = (m["content"] for m in chat(data, name=name)[:2])
-            assert "So far: lanterns." in first
+            assert first.endswith(
+                "So far: lanterns.\n</summary>" if name[0] == "2" else "lanterns."
+            )
             assert second == "And the café?", name
     history = [{"type": "message", "role": "user", "content": "so far"}, CALL, OUTPUT]
     row = {"timestamp": "2026-03-01T06:00:00Z", "type": "compacted"}
     row["payload"] = {"message": "", "replacement_history": history}
     out, lost = converted(jsonl(row), "openai-responses", format_name="codex")
     assert (loads(out)[1:], lost.get("session-record")) == ([CALL, OUTPUT], None)
+
+
+def test_all_messages_that_a_compaction_of_qwen_code_holds_are_sent_with_their_calls():
+    """They stand in one record, which has the place of all before it."""
+    call = {"functionCall": {"id": "c1", "name": "f", "args": {}}}
+    output = {"functionResponse": {"id": "c1", "name": "f", "response": {"output": "done"}}}
+    history = [("user", {"text": "so far"}), ("model", call), ("user", output)]
+    told = {"compressedHistory": [{"role": role, "parts": [part]} for role, part in history]}
+    row = {"uuid": "u1", "parentUuid": None, "sessionId": "s", "type": "system"}
+    data = jsonl(row | {"subtype": "chat_compression", "systemPayload": told})
+    assert [m["role"] for m in chat(data, format_name="qwen")] == ["user", "assistant", "tool"]
+
+
+def test_a_branch_of_pi_is_the_way_from_its_leaf_to_the_root():
+    """What hangs beside it is of another branch."""
+
+    def row(name, parent, words):
+        message = {"role": "user", "content": [{"type": "text", "text": words}]}
+        return {"type": "message", "id": name, "parentId": parent, "message": message}
+
+    header = {"type": "session", "version": 3, "id": conftest.SESSION, "cwd": "/srv"}
+    data = jsonl(header, row("a", None, "one"), row("b", "a", "left"), row("c", "a", "right"))
+    assert [m["content"] for m in chat(data)] == ["one", "right"]
+    assert [m["content"] for m in chat(data, branch="b")] == ["one", "left"]
+
+
+def test_times_are_kept_where_a_format_has_them_and_told_where_it_has_none():
+    """A block that nobody knows is told, too."""
+    data = jsonl(prompt(1, None, [{"type": "video"}, {"type": "text", "text": "see"}]))
+    out, lost = converted(data, "codex")
+    assert (loads(out)[1]["timestamp"], lost) == ("2026-03-01T06:00:01.000Z", {"block": 1})
+    assert converted(data, "openai-chat")[1] == {"block": 1, "time": 1}
 
 
 def test_what_was_rolled_back_is_not_sent():
@@ -178,6 +213,8 @@ def test_system_prompts_are_kept_where_the_format_has_a_place_for_them():
         assert converted(data, to)[1]["system"] == 1
     roles = [line["payload"].get("role") for line in loads(converted(data, "codex")[0])]
     assert "developer" in roles
+    own = jsonl({"role": "_system_prompt", "content": "be Kimi"}, said("user"))
+    assert chat(own, format_name="kimi")[0] == {"role": "system", "content": "be Kimi"}
     out, lost = converted(data, "anthropic-messages", format_name="openai-chat")
     assert loads(out)[0] == {"system": [{"type": "text", "text": "be kind"}]}
     assert "system" not in lost
@@ -383,7 +420,7 @@ def test_every_seed_becomes_a_sound_session_of_every_format(to):
         told_or_kept(data, to, name)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(min_value=0), st.sampled_from(sorted(SEEDS)), st.sampled_from(TARGETS))
 def test_a_damaged_session_is_converted_to_a_sound_one_or_refused(seed, name, to):
     """No damage leads to a traceback, to an unsound session or to a loss that is not told."""
@@ -411,15 +448,15 @@ def test_every_sample_becomes_a_sound_session_or_is_refused(path):
 
 
 def test_sessions_of_real_agents_become_sound_ones(shared):
-    """Every sixteenth of the corpus, in the format whose turn it is."""
+    """Every eighth of the corpus, in the format whose turn it is."""
     done = 0
-    for n, path in enumerate(sorted((shared / "corpus").rglob("*.jsonl"))[::4]):
+    for n, path in enumerate(sorted((shared / "corpus").rglob("*.jsonl"))[::8]):
         try:
             sound(path.read_bytes(), TARGETS[n % len(TARGETS)], name=path.name)
             done += 1
         except SesstoolError:
             continue
-    assert done > 60
+    assert done > 30
 
 
 # There and back.
@@ -449,7 +486,7 @@ def talks(draw):
     return messages
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(talks(), st.sampled_from(TARGETS))
 def test_there_and_back_a_conversation_is_the_same(messages, to):
     """What both formats can say is said again, in the same order, and nothing is lost."""
@@ -542,6 +579,40 @@ def test_a_session_without_secrets_is_converted_with_redact(session, capsys):
     (session / "secret.jsonl").write_bytes(jsonl(prompt(1, None, f"use {key}"), answer(2, 1)))
     assert main.run(["export", "--to", "pi", "secret.jsonl", "--redact", "share"]) == 0
     assert key not in capsys.readouterr().out
+
+
+def test_what_stands_before_a_fork_by_reference_is_read_from_the_other_file(session, capsys):
+    """Codex keeps it there; where the file is gone, that is told."""
+
+    def row(n, kind, **payload):
+        time = f"2026-03-01T06:00:0{n}.000Z"
+        return {"timestamp": time, "ordinal": n, "type": kind, "payload": payload}
+
+    def words(n, text):
+        content = [{"type": "input_text", "text": text}]
+        return row(n, "response_item", type="message", role="user", content=content)
+
+    def header(n, thread, **more):
+        meta = {"timestamp": "2026-03-01T06:00:00Z", "cwd": "/srv", "originator": "o"}
+        return row(n, "session_meta", id=thread, cli_version="1", **meta, **more)
+
+    base, fork = conftest.THREAD, conftest.THREAD.replace("0123", "4567")
+    first = jsonl(header(0, base), words(1, "one"))
+    other = session / conftest.ROLLOUT
+    other.write_bytes(first + jsonl(words(2, "not of the fork")))
+    history = {"thread_id": base, "end_ordinal_exclusive": 2, "end_byte_offset": len(first)}
+    name = f"rollout-2026-03-01T07-00-00-{fork}.jsonl"
+    (session / name).write_bytes(jsonl(header(2, fork, history_base=history), words(3, "two")))
+    command = ["export", "--to", "openai-chat", name]
+    assert main.run(command) == 0
+    out, err = capsys.readouterr()
+    assert [m["content"] for m in loads(out.encode())] == ["one", "two"]
+    assert "base:" not in err
+    other.unlink()
+    assert main.run(command) == 0
+    out, err = capsys.readouterr()
+    assert [m["content"] for m in loads(out.encode())] == ["two"]
+    assert "base:" in err
 
 
 def test_an_id_from_a_file_names_no_file_elsewhere(session):

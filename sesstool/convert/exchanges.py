@@ -12,7 +12,7 @@ from typing import Any
 
 from sesstool.convert.content import as_object, is_free, parts_of
 from sesstool.convert.losses import Losses
-from sesstool.convert.sent import Sent, Way, key_of, ordered
+from sesstool.convert.sent import SECOND, Sent, Way, key_of, ordered
 from sesstool.formats.events import (
     Checkpoint,
     Event,
@@ -58,7 +58,6 @@ class Exchanges:
         self._form = way.session.format
         self._answered, self._matched = way.pairs()
         self._calls = self._results = 0
-        self._given: set[int] = set()
         self._turn: Turn | None = None
         self._group = ""
         self._begun = False  # whether a call of the turn has its result
@@ -215,12 +214,11 @@ class Exchanges:
         if event.server:
             self._losses.add("server-result")
             return
-        matched, self._results = bool(self._matched[self._results]), self._results + 1
+        matched, self._results = self._matched[self._results], self._results + 1
         key = key_of(meaning, event.id)
-        if not matched:
-            self._losses.add("second-result" if key in self._given else "orphan-result")
+        if matched in (0, SECOND):
+            self._losses.add("second-result" if matched else "orphan-result")
             return
-        self._given.add(key)
         content = event.content
         if type(content) is dict and type(content.get("content")) not in (str, list):
             content = json_of(content)

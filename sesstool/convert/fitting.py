@@ -31,7 +31,7 @@ class Fitting:
             re.compile(odd) if odd else None for odd in (scribe.odd_id, scribe.odd_name)
         )
         self._ids: set[int] = set()
-        self._time = begun
+        self._begun, self._time = begun, ""
 
     def turns(self, turn: Turn) -> Iterator[Turn]:
         """The turns that one becomes: none, or several where it has too many calls."""
@@ -53,7 +53,7 @@ class Fitting:
     def _when(self, time: str) -> str:
         """The time of a turn: where it is not told, or is that of the last one, right behind it."""
         told = moment(time)
-        when = written(told) if told is not None else self._time
+        when = written(told) if told is not None else self._time or self._begun
         last = moment(self._time)
         if when == self._time and last is not None:
             when = written(last + timedelta(milliseconds=1))

@@ -34,6 +34,7 @@ _TAKEN_BACK = {
 
 
 _CALL, _RESULT, _PROMPT = range(3)
+_MATCHED, SECOND = 1, 2
 
 
 class Sent(NamedTuple):
@@ -115,10 +116,12 @@ class Way:
     def pairs(self) -> tuple[bytearray, bytearray]:
         """Which calls have a result, and which results a call, in the order of `records`.
 
-        Calls of one id are answered in their order; behind the next prompt only the newer is.
+        A result without one is SECOND where the call has one already. Calls of one id are answered
+        in their order; behind the next prompt only the newer is.
         """
         calls, results = bytearray(), bytearray()
         waiting: dict[int, list[tuple[int, int]]] = {}
+        given: set[int] = set()
         turn = 0
         for at in self._noted():
             kind, key = self._kinds[at], self._keys[at]
@@ -130,9 +133,12 @@ class Way:
                 calls.append(0)
             elif kind == _RESULT:
                 found = waiting.get(key, [])
-                results.append(bool(found))
+                results.append(_MATCHED if found else SECOND if key in given else 0)
                 if found:
+                    given.add(key)
                     calls[found.pop(0)[0]] = 1
+                if not found:
+                    waiting.pop(key, None)
         return calls, results
 
     def _noted(self) -> Iterator[int]:
