@@ -92,11 +92,10 @@ class SchemaChecks:
         """Use the format's schema, and the user's own beside it."""
         self._context = context
         form = context.session.format
-        name = form.schema
         # Other rules tell these better, and know how to mend them.
         keys = (form.id_key, form.parent_key, form.result_key, *form.told)
         self._told_elsewhere = {f"lacks the property '{key}'" for key in keys}
-        self._shipped = RecordValidator.shipped(name) if name else None
+        self._shipped = RecordValidator.of_format(form)
         self._own = own
         self._unknown: Counter[str] = Counter()
         self._first: dict[str, Place] = {}

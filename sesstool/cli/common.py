@@ -230,7 +230,7 @@ def _options(formats: tuple[str, ...]) -> list[Callable[[Any], Any]]:
             is_flag=True,
             is_eager=True,
             callback=_settings,
-            help="Read no settings file.",
+            help="Read no settings file, and no plug-in.",
         ),
         click.option("--no-input", is_flag=True, help="Never ask; fail instead."),
         click.option("--no-progress", is_flag=True, help="Show no progress."),

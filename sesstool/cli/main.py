@@ -154,6 +154,8 @@ def main() -> NoReturn:
     """Run the command line that the process was given, and exit."""
     _open_streams()
     signal.signal(signal.SIGTERM, _terminated)
+    if "--isolated" in sys.argv:
+        os.environ["SESSTOOL_PLUGINS"] = "off"  # before a command knows its options
     sys.exit(run(sys.argv[1:]))
 
 

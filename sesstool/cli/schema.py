@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from sesstool.cli.common import Common, common, out_stream
+from sesstool.formats.registry import FORMATS
 from sesstool.formats.schemas import names, schema_text
 
 
@@ -13,6 +14,10 @@ from sesstool.formats.schemas import names, schema_text
 @click.argument("name", default="")
 def command(shared: Common, name: str) -> int:  # noqa: ARG001 - every command takes it
     """Print a JSON Schema: of a format's records, or of sesstool's own output."""
-    text = schema_text(name) if name else "".join(f"{known}\n" for known in names())
+    own = {form.name: text for form in FORMATS if (text := form.own_schema())}
+    if name in own:
+        text = own[name]
+    else:
+        text = schema_text(name) if name else "".join(f"{n}\n" for n in sorted({*names(), *own}))
     out_stream().write(text.encode())
     return 0

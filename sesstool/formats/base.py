@@ -56,7 +56,8 @@ class Format(ABC):
     `scribe` sessions that were of another format, None where nothing does.
     `known` says that more than its name is. `resumes` is the agent's own command that resumes the
     session whose id stands behind it, `variables` are those of the environment that move the
-    agent's folders.
+    agent's folders. `release` is the package and the version of the plug-in that a format comes
+    from, "" for those of sesstool.
     """
 
     name = ""
@@ -87,6 +88,7 @@ class Format(ABC):
     scribe: type[Scribe] | None = None
     resumes = ""
     variables: tuple[str, ...] = ()
+    release = ""
 
     @abstractmethod
     def score(self, values: Sequence[dict[str, Any]], path: Path | None) -> Score:
@@ -95,6 +97,10 @@ class Format(ABC):
     @abstractmethod
     def meaning(self, value: dict[str, Any]) -> Meaning:
         """What a decoded record means. Takes any object, however wrong its fields."""
+
+    def own_schema(self) -> str:
+        """The JSON Schema of a record as text, in formats of which sesstool ships none, else ""."""
+        return ""
 
     def fitting(self, values: Sequence[dict[str, Any]]) -> Format:
         """The format for a file of these first records; another where its version is older."""

@@ -31,11 +31,12 @@ from sesstool.formats.openai_responses import OpenAIResponses
 from sesstool.formats.opencode import OpenCode
 from sesstool.formats.others import NAMED
 from sesstool.formats.pi import Pi
+from sesstool.formats.plugins import plugged
 from sesstool.formats.qwen import Qwen
 from sesstool.records.source import SNAPSHOT
 
 # Of two that are as likely, the first is taken.
-FORMATS: tuple[Format, ...] = (
+_OWN: tuple[Format, ...] = (
     ClaudeCode(),
     Codex(),
     MyCodeAgent(),
@@ -57,10 +58,15 @@ FORMATS: tuple[Format, ...] = (
     Gemini(),
     *NAMED,
 )
+_PLUGGED = plugged({form.name for form in _OWN})
+FORMATS: tuple[Format, ...] = (*_OWN, *_PLUGGED)
+"""Those of sesstool, and behind them those of plug-ins."""
 TARGETS = tuple(form.name for form in FORMATS if form.scribe is not None)
 """The names of those that a session can be converted to."""
 ENOUGH = 50
 """Per cent of the sampled records that must be of a format."""
+CERTAIN = 90
+"""Per cent from which on no plug-in is asked whether the file is of its format instead."""
 SAMPLE = 64
 # How agents name what they keep beside a session; it is one JSON object.
 _SIDE_FILE = ".meta.json"
@@ -104,6 +110,8 @@ def detect(values: Sequence[dict[str, Any]], path: Path | None, name: str) -> tu
     """
     best, reason, value = None, "", 0
     for known in FORMATS:
+        if value >= CERTAIN and known in _PLUGGED:
+            break
         score = known.score(values, path)
         if score.value > value:
             best, reason, value = known, score.reason, score.value

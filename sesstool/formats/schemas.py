@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
 
-from sesstool.errors import UsageError
+from sesstool.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from jsonschema.exceptions import ValidationError
     from jsonschema.protocols import Validator
+
+    from sesstool.formats.base import Format
 
 _SUFFIX = ".schema.json"
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -109,6 +111,15 @@ class RecordValidator:
         return cls(json.loads(schema_text(name)), f"the schema {name}")
 
     @classmethod
+    def of_format(cls, form: Format) -> RecordValidator | None:
+        """Take the schema of a format, None where it has none. Raises InputError."""
+        schema = record_schema(form)
+        try:
+            return cls(schema, f"the schema of {form.name}") if schema is not None else None
+        except UsageError as error:
+            raise _unfit(form) from error
+
+    @classmethod
     def from_file(cls, path: Path) -> RecordValidator:
         """Take a schema of the user's. Raises UsageError where it cannot be read or used."""
         name = f"the schema {path}"
@@ -170,6 +181,21 @@ def schema_text(name: str) -> str:
     if name not in shipped:
         raise UsageError(f"no schema is named {name}", hint=f"name one of {', '.join(names())}")
     return shipped[name].read_text(encoding="utf-8")
+
+
+def record_schema(form: Format) -> dict[str, Any] | None:
+    """The schema of a format's records, None where it has none.
+
+    Raises InputError where that of a plug-in is no JSON object.
+    """
+    text = schema_text(form.schema) if form.schema else form.own_schema()
+    try:
+        schema = json.loads(text) if text else None
+    except (ValueError, RecursionError) as error:
+        raise _unfit(form) from error
+    if schema is None or isinstance(schema, dict):
+        return schema
+    raise _unfit(form)
 
 
 def keywords(schema: Any) -> Iterator[tuple[str, Any]]:
@@ -245,6 +271,13 @@ def _check(judge: Validator, schema: dict[str, Any], name: str) -> None:
         judge.check_schema(schema)
     except SchemaError as error:
         raise _broken(name, error.absolute_path) from error
+
+
+def _unfit(form: Format) -> InputError:
+    return InputError(
+        f"the plug-in {form.release} has no valid JSON Schema for the records of {form.name}",
+        hint="tell its authors; SESSTOOL_PLUGINS=off reads without it",
+    )
 
 
 def _broken(name: str, path: Iterable[str | int]) -> UsageError:

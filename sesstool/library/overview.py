@@ -89,7 +89,7 @@ def _is_kept(row: Row) -> bool:
 
 def _version() -> int:
     """Tells apart what glances are made by: the fields, the formats, and the version of all."""
-    makers = (_FIELDS, [form.name for form in FORMATS], __version__)
+    makers = (_FIELDS, [(form.name, form.release) for form in FORMATS], __version__)
     return zlib.crc32(repr(makers).encode()) >> 1
 
 

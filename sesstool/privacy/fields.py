@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from sesstool.formats.base import Format
-from sesstool.formats.schemas import keywords, schema_text
+from sesstool.formats.schemas import keywords, record_schema
 from sesstool.formats.terms import Field
 from sesstool.records.jsonspan import join
 
@@ -78,8 +78,8 @@ def leaves(raw: bytes) -> Iterator[Leaf]:
 def _own_keys(form: Format) -> frozenset[str]:
     """The keys that a format's schema and table name."""
     named = {part for name in form.fields for part in name.split(".")}
-    if form.schema:
-        schema = json.loads(schema_text(form.schema))
+    schema = record_schema(form)
+    if schema is not None:
         named |= {key for word, value in keywords(schema) if word == "properties" for key in value}
     return frozenset(named - {"**"})
 
