@@ -163,7 +163,7 @@ class _Walk:
                 yield Item(*os.path.split(folder), trouble=why)
                 continue
             folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-            files = [e for e in entries if e.name.endswith(SUFFIXES) or is_document(Path(e.path))]
+            files = [e for e in entries if e.name.endswith(SUFFIXES) or _is_document(e)]
             links = [entry for entry in entries if entry.is_symlink() and entry.is_dir()]
             if files or links:
                 home = home or self._homes.of(Path(folder, (files or links)[0].name))
@@ -179,6 +179,7 @@ class _Walk:
     def _items(
         self, files: Iterable[os.DirEntry[str]], folder: str, absolute: str, place: _Place
     ) -> Iterator[Item]:
+        judged = place.format and type(by_name(place.format)).is_session is not Format.is_session
         for entry in files:
             if entry.name.startswith(".") and is_leftover(Path(entry.name)):
                 continue
@@ -186,11 +187,15 @@ class _Walk:
                 continue
             if entry.is_dir():  # a link to one is told in a home
                 continue
-            if place.format and not by_name(place.format).is_session(Path(entry.path)):
+            if judged and not by_name(place.format).is_session(Path(entry.path)):
                 continue
             item = _item(entry.stat, folder, entry.name, place)
             if item is not None:
                 yield item
+
+
+def _is_document(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(".json") and is_document(Path(entry.path))
 
 
 def _place(folder: str, home: _Home | None) -> _Place:

@@ -48,9 +48,11 @@ def survey(
     known = _read() if kept else {}
     real = _RealFolders()
     rows: list[Row] = []
+    names: set[bytes] = set()
     fresh: dict[int, bytes] = {}
     for item in items:
         name = real.name(item)
+        names.add(name)
         held = known.get(name)
         glance = None
         if held is not None and (held.size, held.mtime) == (item.size, item.mtime):
@@ -64,7 +66,10 @@ def survey(
     if fresh:
         rows = with_owners(rows)
     if kept:
-        _write({name: rows[at] for at, name in fresh.items() if _is_kept(rows[at])}, known)
+        _write(
+            {name: rows[at] for at, name in fresh.items() if _is_kept(rows[at])},
+            known.keys() - names,
+        )
     return in_projects(rows)
 
 
@@ -101,9 +106,9 @@ def _read() -> dict[bytes, Kept]:
         return {}
 
 
-def _write(fresh: dict[bytes, Row], known: dict[bytes, Kept]) -> None:
-    """Keep what is new, and forget what is gone. A cache that cannot be written is no fault."""
-    gone = [name for name in known if name not in fresh and not os.path.lexists(name)]
+def _write(fresh: dict[bytes, Row], others: Iterable[bytes]) -> None:
+    """Keep what is new, and forget others that are gone. To have no cache is no fault."""
+    gone = [name for name in others if not os.path.lexists(name)]
     if not fresh and not gone:
         return
     rows = {name: Kept(row[0].size, row[0].mtime, _encoded(row[1])) for name, row in fresh.items()}

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,11 @@ def table(rows: Sequence[Row], parts: Mapping[Any, Sequence[Row]], columns: int 
     lines: list[tuple[str, ...]] = [
         ("STATE", "LAST WRITE", "SIZE", "AGENT", "ID", "PROJECT", "TITLE")
     ]
-    now = datetime.now().astimezone()
+    now = datetime.now()  # noqa: DTZ005 - local time is meant
     for row in rows:
         lines.append(_line(row, names, now))
-        lines += [_line(part, names, now, "↳ ") for part in parts.get(row[0], ())]
+        if parts:
+            lines += [_line(part, names, now, "↳ ") for part in parts.get(row[0], ())]
     return aligned(lines, columns, right=(2,))
 
 
@@ -105,33 +107,46 @@ def _alike(one: str, other: str) -> int:
 
 def aligned(lines: Sequence[Sequence[str]], columns: int = 0, right: tuple[int, ...] = ()) -> str:
     """Lines of cells in columns; the last cell is cut where `columns` are given and too few."""
-    widths = [max(map(width, cells)) for cells in zip(*lines, strict=True)]
-    out = []
-    for line in lines:
-        cells = []
-        for at, cell in enumerate(line[:-1]):
-            pad = " " * (widths[at] - width(cell))
-            cells.append(pad + cell if at in right else cell + pad)
-        text = "  ".join([*cells, line[-1]]).rstrip()
-        out.append(elide(text, columns) if columns else text)
+    padded = [
+        _padded(cells, right=at in right)
+        for at, cells in enumerate(zip(*(line[:-1] for line in lines), strict=True))
+    ]
+    padded.append([line[-1] for line in lines])
+    out = ["  ".join(cells).rstrip() for cells in zip(*padded, strict=True)]
+    if columns:
+        out = [elide(text, columns) for text in out]
     return "\n".join(out) + "\n"
 
 
+def _padded(cells: Sequence[str], *, right: bool) -> list[str]:
+    """The cells of a column, all as wide as the widest."""
+    if "".join(cells).isascii():  # nearly always, and much quicker
+        most = max(map(len, cells))
+        return [cell.rjust(most) if right else cell.ljust(most) for cell in cells]
+    widths = [width(cell) for cell in cells]
+    pads = [" " * (max(widths) - wide) for wide in widths]
+    return [p + cell if right else cell + p for cell, p in zip(cells, pads, strict=True)]
+
+
 def day(when: datetime | None, now: datetime) -> str:
-    """A time as people say it: `today 14:02`, `Nov 20 13:47`, `2025-11-20`; "–" for none."""
+    """A local time as people say it: `today 14:02`, `Nov 20 13:47`, `2025-11-20`; "–" for none."""
     if when is None:
         return "–"
-    local = when.astimezone()
-    if local.date() == now.date():
-        return f"today {local:%H:%M}"
-    return f"{local:%b %d %H:%M}" if local.year == now.year else f"{local:%Y-%m-%d}"
+    if when.year != now.year:
+        return f"{when:%Y-%m-%d}"
+    return f"today {when:%H:%M}" if when.date() == now.date() else f"{when:%b %d %H:%M}"
 
 
 def home_relative(path: str) -> str:
     """A path with ~ for the home folder, safe to show."""
-    home = str(Path.home())
+    home = _home()
     short = "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
     return safe(short)
+
+
+@cache
+def _home() -> str:
+    return str(Path.home())
 
 
 def _line(row: Row, names: Mapping[str, str], now: datetime, mark: str = "") -> tuple[str, ...]:
@@ -141,7 +156,7 @@ def _line(row: Row, names: Mapping[str, str], now: datetime, mark: str = "") -> 
         project = "…" + project[-_PROJECT + 1 :]
     return (
         state_of(row) or "–",
-        day(written(row), now),
+        day(datetime.fromtimestamp(item.mtime / 1e9) if item.mtime > 0 else None, now),  # noqa: DTZ006 - local time is meant
         size(item.size),
         agent_of(row) or "–",
         safe(names[id_of(row)]),
