@@ -24,8 +24,8 @@ from sesstool.findings import (
     Severity,
 )
 from sesstool.records.edits import Edit
-from sesstool.report import REPORTERS, Output, Totals, statistics
 from sesstool.report.base import Excerpt
+from sesstool.report.reporters import REPORTERS, Output, Totals, statistics
 from tests.conftest import same_as_snapshot
 
 SCHEMAS = Path(__file__).parent.parent / "schemas" / "output"

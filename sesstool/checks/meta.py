@@ -40,8 +40,8 @@ def bad_header(context: Context, fault: Fault) -> Finding:
         session of Copilot CLI without a session.start; one of Gemini CLI of which no record tells
         the id, or the hash of the project.
     Matters: Codex does not resume it: "does not start with session metadata", nor does Copilot
-        CLI: "Session file is corrupted or incompatible". Gemini CLI does not list it. pi takes it for a new session and
-        writes the whole file over as soon as it opens it.
+        CLI: "Session file is corrupted or incompatible". Gemini CLI does not list it. pi takes it
+        for a new session and writes the whole file over as soon as it opens it.
     Example: The first line is cut.
     Repair: Unsafe: a new header is written from the file's name, the turn contexts and the
         first record, and is marked as recovered; a member that cannot be read is taken out.

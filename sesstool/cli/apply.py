@@ -9,7 +9,7 @@ import click
 from sesstool import api
 from sesstool.cli.common import Common, common, out_stream
 from sesstool.cli.streams import settled
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.text import quoted, safe
 
 

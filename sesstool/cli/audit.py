@@ -17,7 +17,7 @@ from sesstool.cli.common import Common, common
 from sesstool.cli.main import ForwardingGroup
 from sesstool.cli.streams import destination
 from sesstool.errors import UsageError
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.text import safe
 
 _TEXTS = ("time", "host", "version", "action", "path", "before", "after", "undo")

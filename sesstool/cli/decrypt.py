@@ -13,7 +13,7 @@ from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.sealed import SEALED_FILES, about, again, groups, names, refuse, sessions, sizes
 from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.text import safe
 
 if TYPE_CHECKING:

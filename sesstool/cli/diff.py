@@ -17,7 +17,7 @@ from sesstool.cli.streams import destination, lean_heap, noted, single
 from sesstool.encryption.keyring import Keys
 from sesstool.errors import UsageError, WriteError
 from sesstool.report import diff_text
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.report.diff_lines import SIDE_BY_SIDE
 from sesstool.report.difference import Rows
 from sesstool.text import safe

@@ -12,7 +12,7 @@ from sesstool.cli.keys import can_ask, passphrase_option, recipient_options, rec
 from sesstool.cli.sealed import about, again, groups, names, others, refuse, sessions, sizes
 from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError, WriteError
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.text import safe
 
 _BEYOND = (

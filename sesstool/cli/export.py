@@ -26,7 +26,7 @@ from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.export import WRITERS, writer
 from sesstool.formats.registry import TARGETS
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 
 if TYPE_CHECKING:
     from sesstool.api.exporting import Exported

@@ -16,7 +16,7 @@ from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.records.source import SEALED
 from sesstool.records.write import cannot_write, private_folder
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.text import elide, quoted, safe
 
 if TYPE_CHECKING:

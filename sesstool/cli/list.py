@@ -17,7 +17,7 @@ from sesstool.library.arrange import ORDERS, Query, families, ordered
 from sesstool.library.discover import Item, discover
 from sesstool.library.glance import STATES
 from sesstool.report import listing
-from sesstool.report.base import count, size
+from sesstool.report.amounts import count, size
 
 
 @click.command("list")

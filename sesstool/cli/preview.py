@@ -13,7 +13,7 @@ from sesstool import api
 from sesstool.cli.common import Common, out_stream
 from sesstool.findings import Applicability, Finding, Severity
 from sesstool.records.source import EditedSource
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.report.json import finding_json
 from sesstool.text import safe, session_word
 

@@ -31,8 +31,8 @@ from sesstool.privacy.names import load_subject, load_terms
 from sesstool.privacy.standin import load_key
 from sesstool.records.undo import state_folder
 from sesstool.records.write import create, real_path
-from sesstool.report import REPORTERS
-from sesstool.report.base import count
+from sesstool.report.amounts import count
+from sesstool.report.reporters import REPORTERS
 
 _FOR_PEOPLE = ("text", "concise")
 

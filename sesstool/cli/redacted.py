@@ -15,9 +15,10 @@ from sesstool.errors import UsageError
 from sesstool.findings import FileReport
 from sesstool.privacy.vault import Secret
 from sesstool.records.write import real_path
-from sesstool.report import REPORTERS
-from sesstool.report.base import Output, Totals, count
+from sesstool.report.amounts import count
+from sesstool.report.base import Output, Totals
 from sesstool.report.grouped import show
+from sesstool.report.reporters import REPORTERS
 from sesstool.text import session_word
 
 # How many files that are left alone are named.

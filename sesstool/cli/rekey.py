@@ -21,7 +21,7 @@ from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.records import undo as journal
 from sesstool.records.write import real_path
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.text import safe
 
 

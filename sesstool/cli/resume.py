@@ -20,7 +20,7 @@ from sesstool.encryption.keyring import Keys
 from sesstool.errors import SesstoolError
 from sesstool.findings import Finding
 from sesstool.records.source import SEALED
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.report.json import finding_json
 from sesstool.text import safe, session_word
 

@@ -19,7 +19,7 @@ from sesstool.records import convert
 from sesstool.records.opening import refuse_rows
 from sesstool.records.source import SEALED, is_transcript
 from sesstool.records.write import is_leftover
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.text import quoted, safe
 
 if TYPE_CHECKING:

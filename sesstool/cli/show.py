@@ -17,7 +17,7 @@ from sesstool.errors import UsageError
 from sesstool.export.plain import Plain
 from sesstool.export.sections import END, Choice, Reading, Section
 from sesstool.records.opening import open_source
-from sesstool.report.page import counted as count
+from sesstool.report.amounts import counted as count
 from sesstool.text import safe
 
 

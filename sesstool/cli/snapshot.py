@@ -20,7 +20,7 @@ from sesstool.cli.streams import (
 )
 from sesstool.cli.validate import format_option
 from sesstool.errors import InputError, UsageError
-from sesstool.report.page import counted as count
+from sesstool.report.amounts import counted as count
 from sesstool.store.reads import Read
 from sesstool.text import safe, session_word
 

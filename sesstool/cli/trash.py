@@ -21,7 +21,7 @@ from sesstool.cli.streams import destination, printed, tell, unprinted
 from sesstool.errors import ConfigError, InputError, SesstoolError, UsageError, WriteError
 from sesstool.records.guard import uninterrupted
 from sesstool.report import retention as report
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.retention import decide, holds, packing, policy, trash
 from sesstool.retention.copies import copies
 from sesstool.retention.policy import Policy

@@ -11,7 +11,7 @@ from sesstool.cli.common import Common, common, out_stream, worst
 from sesstool.cli.keys import key_options, secret, vault_option
 from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UndoError, UsageError
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.text import quoted, safe
 
 

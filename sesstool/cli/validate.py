@@ -22,9 +22,9 @@ from sesstool.errors import NotASessionError, SesstoolError
 from sesstool.findings import FileReport, Severity
 from sesstool.formats.registry import FORMATS
 from sesstool.formats.schemas import RecordValidator
-from sesstool.report import REPORTERS
 from sesstool.report.base import Output, Totals
 from sesstool.report.base import statistics as rule_counts
+from sesstool.report.reporters import REPORTERS
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys

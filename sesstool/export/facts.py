@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sesstool.export.sections import END, Choice, Reading
 from sesstool.formats.others import Named
-from sesstool.report.page import counted as count
+from sesstool.report.amounts import counted as count
 from sesstool.version import __version__
 
 _FROM = {

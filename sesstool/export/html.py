@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sesstool.export.facts import facts
 from sesstool.export.sections import UNANSWERED, Choice, Reading, Section
 from sesstool.model.passages import Passage
-from sesstool.report.page import counted as count
+from sesstool.report.amounts import counted as count
 from sesstool.text import safe
 from sesstool.version import __version__
 

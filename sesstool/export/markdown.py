@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from sesstool.export.facts import facts
 from sesstool.export.sections import Choice, Reading, Section
 from sesstool.model.passages import Passage
-from sesstool.report.page import counted
+from sesstool.report.amounts import counted
 from sesstool.text import safe
 from sesstool.version import __version__
 

@@ -10,7 +10,7 @@ from sesstool.export.plain import Plain
 from sesstool.model.session import Session
 from sesstool.replay.steps import Step, steps
 from sesstool.replay.timeline import Timeline
-from sesstool.report.page import counted
+from sesstool.report.amounts import counted
 from sesstool.text import lasting, safe
 
 # A pause of so many seconds is told.

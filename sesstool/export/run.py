@@ -19,7 +19,7 @@ from sesstool.formats.values import mapping, text
 from sesstool.model.moments import moment
 from sesstool.records.lines import lines
 from sesstool.records.recover import Record
-from sesstool.report.page import counted as count
+from sesstool.report.amounts import counted as count
 from sesstool.store.codec import Call
 from sesstool.store.facts import Checkpoint, End, Fact, Phase, Transition
 from sesstool.store.history import Life

@@ -11,8 +11,6 @@ from sesstool.checks.rule import Rule
 from sesstool.findings import Applicability, FileReport, Finding, Severity
 from sesstool.text import safe
 
-_UNITS = ("B", "kB", "MB", "GB", "TB")
-
 
 class Excerpt(NamedTuple):
     """Bytes of a line and the offset where they begin; `headless` if that is inside the line."""
@@ -94,11 +92,6 @@ def place(finding: Finding) -> str:
     return f"{path}:{where.line}:{where.column}" if where.line else path
 
 
-def count(number: int, noun: str) -> str:
-    """A number with its noun: `1 error`, `2 errors`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def statistics(totals: Totals, rules: Mapping[str, Rule]) -> str:
     """The findings counted by rule, the most frequent first, one line each."""
     ranked = sorted(totals.codes.items(), key=lambda item: (-item[1], item[0]))
@@ -107,16 +100,4 @@ def statistics(totals: Totals, rules: Mapping[str, Rule]) -> str:
         f"{number:>{digits}}  {code}  {rules[code].summary if code in rules else ''}".rstrip()
         + "\n"
         for code, number in ranked
-    )
-
-
-def size(number: int) -> str:
-    """A number of bytes with three digits at most before its unit."""
-    amount, unit = float(number), 0
-    while amount >= 1000 and unit < len(_UNITS) - 1:
-        amount, unit = amount / 1000, unit + 1
-    return (
-        f"{amount:.0f} {_UNITS[unit]}"
-        if unit == 0 or amount >= 100
-        else f"{amount:.1f} {_UNITS[unit]}"
     )

@@ -16,7 +16,7 @@ from sesstool.diff.words import Piece
 from sesstool.diff.world import Done, world
 from sesstool.model.passages import title
 from sesstool.records.write import create
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.report.difference import (
     Cell,
     Fold,

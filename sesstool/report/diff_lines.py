@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sesstool.diff.words import Piece
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.report.difference import (
     Cell,
     Fold,

@@ -10,7 +10,7 @@ from sesstool.diff.compare import Comparison
 from sesstool.diff.sides import Side
 from sesstool.diff.world import Done, World
 from sesstool.report import diff_lines
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.report.diff_lines import Line
 from sesstool.report.difference import Shown, behind_fork, not_compared, tally
 from sesstool.text import safe

@@ -17,7 +17,7 @@ from sesstool.diff.sides import Side
 from sesstool.diff.words import Piece, lines, too_long, words
 from sesstool.model.passages import title
 from sesstool.model.units import KINDS, Unit, canonical
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 
 # No word of any language is so long.
 _BLOB = re.compile(r"[A-Za-z0-9+/]{400,}={0,2}")

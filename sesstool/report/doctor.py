@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.retention.decide import days
 from sesstool.retention.doctor import Diagnosis
 from sesstool.retention.policy import FOREVER, Policy

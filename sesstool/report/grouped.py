@@ -5,7 +5,8 @@ from __future__ import annotations
 from sesstool.api.redaction import Redacted
 from sesstool.findings import Finding, Severity
 from sesstool.privacy.tally import Found, Spotted
-from sesstool.report.base import Output, count
+from sesstool.report.amounts import count
+from sesstool.report.base import Output
 from sesstool.text import safe
 
 _SHOWN = 3

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sesstool.library.homes import Home, Place
-from sesstool.report.base import size
+from sesstool.report.amounts import counted, size
 from sesstool.report.listing import home_relative
-from sesstool.report.page import counted
 from sesstool.text import safe
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sesstool.library.arrange import Row, agent_of, id_of, owner_of, project_of, state_of
-from sesstool.report.base import size
+from sesstool.report.amounts import size
 from sesstool.text import elide, from_here, safe, width
 
 FORMATS = ("text", "concise", "json", "jsonl")

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
 
+from sesstool.report.amounts import counted
 from sesstool.text import safe
 
 
@@ -29,11 +30,6 @@ def render(template: str, **values: Any) -> str:
         "moment": moment,
     }
     return environment.get_template(template).render(**values)
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: `1 place`, `2,000 places`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def moment(time: str | None) -> str:

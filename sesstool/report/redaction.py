@@ -15,7 +15,8 @@ from sesstool.api.redaction import Redacted, Redaction, bystanders, copies
 from sesstool.privacy.tally import LENGTHS, Found, Spotted, Tally
 from sesstool.privacy.values import KNOWN
 from sesstool.privacy.views import DEPTH
-from sesstool.report.page import counted, render
+from sesstool.report.amounts import counted
+from sesstool.report.page import render
 from sesstool.version import __version__
 
 SCHEMA_VERSION = 1

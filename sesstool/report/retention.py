@@ -12,7 +12,7 @@ from typing import Any
 
 from sesstool.api.retaining import Done, Plan, Row
 from sesstool.records.source import plain_path
-from sesstool.report.base import count, size
+from sesstool.report.amounts import count, size
 from sesstool.retention.decide import days
 from sesstool.retention.policy import ACTIONS
 from sesstool.retention.trash import PURGED, Entry

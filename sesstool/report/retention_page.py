@@ -14,8 +14,8 @@ from sesstool.api.retaining import Done, Plan
 from sesstool.audit import log, tombstones
 from sesstool.audit.chain import Head, origin
 from sesstool.records.source import plain_path
-from sesstool.report.base import size
-from sesstool.report.page import counted, render
+from sesstool.report.amounts import counted, size
+from sesstool.report.page import render
 from sesstool.report.retention import document, entry_value, summary, why
 from sesstool.retention.cleanup import places
 from sesstool.retention.policy import ACTIONS, Hold

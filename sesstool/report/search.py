@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from sesstool.api.searching import Found, Hit, Part, Rest, Tally
 from sesstool.library.arrange import owner_of, project_of
-from sesstool.report.page import counted
+from sesstool.report.amounts import counted
 from sesstool.text import elide, from_here, safe
 
 _MATCH, _DIM, _BOLD = "1;31", "2", "1"

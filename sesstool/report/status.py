@@ -12,7 +12,7 @@ from sesstool.formats.registry import by_name
 from sesstool.library.arrange import Row, agent_of, id_of
 from sesstool.library.situation import Told
 from sesstool.library.standing import STANDINGS, Standing
-from sesstool.report.base import size
+from sesstool.report.amounts import size
 from sesstool.report.listing import aligned, home_relative, short_ids, value, where
 from sesstool.text import elide, lasting, quoted, safe
 

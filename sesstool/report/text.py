@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sesstool.findings import Applicability, FileReport, Finding, Fix, Severity
 from sesstool.records.source import STANDARD_INPUT
-from sesstool.report.base import Excerpt, Output, Reporter, Snippet, Totals, count, place
+from sesstool.report.amounts import count
+from sesstool.report.base import Excerpt, Output, Reporter, Snippet, Totals, place
 from sesstool.text import safe, session_word, structure
 
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFORMATION: "1;36"}

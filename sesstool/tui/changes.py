@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sesstool.api.diffing import FACTS, Comparison, Kind
 from sesstool.report import diff_lines
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.report.diff_lines import Tint
 from sesstool.report.difference import Fold, Row, Rows
 from sesstool.text import elide, safe

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sesstool.api.retaining import Plan, Row
 from sesstool.report import retention as report
-from sesstool.report.base import count, size
+from sesstool.report.amounts import count, size
 from sesstool.retention.decide import days
 from sesstool.retention.entries import Entry
 from sesstool.retention.policy import Hold, Match, Rule

@@ -23,7 +23,7 @@ from sesstool.model.outline import Mark
 from sesstool.model.query import Query
 from sesstool.records.places import nearest
 from sesstool.records.source import bare_path, is_transcript
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.tui.contents import BEHIND, Contents, Item, items
 from sesstool.tui.dialogs import Ask
 from sesstool.tui.frame import Frame

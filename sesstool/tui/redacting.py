@@ -20,7 +20,7 @@ from sesstool.api.redaction import PROFILES, Choice
 from sesstool.api.reviewing import Item, Review, Site
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.privacy.allow import Entry
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.text import safe, session_word
 from sesstool.tui.dialogs import Ask
 from sesstool.tui.keys import key, pair

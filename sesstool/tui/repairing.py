@@ -18,7 +18,7 @@ from sesstool.checks.engine import RULES
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.findings import Severity
 from sesstool.repair.resume import ResumeReport
-from sesstool.report.base import count
+from sesstool.report.amounts import count
 from sesstool.text import elide, safe, width
 from sesstool.tui.dialogs import Told
 from sesstool.tui.keys import key, pair

@@ -19,7 +19,7 @@ from sesstool.api.previews import Without
 from sesstool.api.retaining import Done, Plan, Row
 from sesstool.errors import SesstoolError, WriteError
 from sesstool.report import retention as report
-from sesstool.report.base import size
+from sesstool.report.amounts import size
 from sesstool.retention import holds, units
 from sesstool.retention.decide import days
 from sesstool.retention.entries import Entry

@@ -13,7 +13,7 @@ from sesstool.library import arrange
 from sesstool.library.arrange import Groups, Query, Row
 from sesstool.library.discover import Item
 from sesstool.library.glance import STATES, Glance
-from sesstool.report.base import size
+from sesstool.report.amounts import size
 from sesstool.text import from_here, safe
 from sesstool.tui.lines import Line, Span, column
 
