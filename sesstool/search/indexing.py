@@ -113,10 +113,11 @@ class Index:
 
         Raises UsageError where no index can tell, and ValueError.
         """
-        rows: dict[int, array[int]] = {}
+        found: dict[int, array[int]] = {}
         for file, offset in self._words.find(match_of(wanted)):
-            rows.setdefault(file, array("q")).append(offset)
-        return {path: sorted(set(rows.get(file, ()))) for path, file in self._covered.items()}
+            found.setdefault(file, array("q")).append(offset)
+        rows = {file: sorted(set(offsets)) for file, offsets in found.items()}
+        return {path: rows.get(file, ()) for path, file in self._covered.items()}
 
 
 def match_of(wanted: Wanted) -> str:
