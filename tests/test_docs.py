@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -95,19 +96,43 @@ def test_the_example_of_the_library_is_right(reader):
 
 
 def test_the_program_of_the_readme_prints_what_stands_below_it(reader):
-    """And it is clean to a strict type checker, as users of the store are."""
+    """And it is clean to a strict type checker, as users of the store are; so is the plug-in."""
     text = README.read_text()
-    (program,) = blocks("python")
+    program, plugin = blocks("python")
     path = reader / "ferry.py"
     path.write_text(program)
     run = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False)
     assert run.stderr == ""
     assert f"```python\n{program}```\n\n```txt\n{run.stdout}```\n" in text
+    other = reader / "tally.py"
+    other.write_text(plugin)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir"]
     checked = subprocess.run(
-        [*command, reader / "cache", path], capture_output=True, text=True, check=False, cwd=ROOT
+        [*command, reader / "cache", path, other],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
     )
     assert (checked.returncode, checked.stdout) == (0, "")
+
+
+def test_the_plugin_of_the_readme_adds_a_format(reader, monkeypatch):
+    """Installed as its table says, it tells its sessions."""
+    _, program = blocks("python")
+    (project,) = (tomllib.loads(block) for block in blocks("toml") if "entry-points" in block)
+    about = project["project"]
+    ((name, target),) = about["entry-points"]["sesstool.formats"].items()
+    info = reader / "plug" / f"{about['name']}.dist-info"
+    info.mkdir(parents=True)
+    info.with_name(f"{target.partition(':')[0]}.py").write_text(program)
+    (info / "METADATA").write_text(f"Name: {about['name']}\nVersion: {about['version']}\n")
+    (info / "entry_points.txt").write_text(f"[sesstool.formats]\n{name} = {target}\n")
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{info.parent}")
+    talk = [{"by": "person", "words": "Is it dusk?"}, {"by": "model", "words": "It is."}]
+    (reader / "talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in talk))
+    shown = told("sesstool show talk.jsonl", reader)
+    assert shown == "[1]\nUser: Is it dusk?\n\n[2]\nAssistant: It is.\n\n"
 
 
 def test_the_two_ways_to_begin_are_one_line_each():

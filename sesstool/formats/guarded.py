@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from types import NoneType
+from types import FunctionType, NoneType
 from typing import Any, NamedTuple, TypeVar, get_args
 
 from sesstool.errors import InputError, SesstoolError
@@ -128,7 +128,7 @@ def guarded(kind: type[T], base: type, owner: Owner) -> type[T]:
 
 def methods_of(base: type) -> list[str]:
     """The public methods of a class that an instance of it has; those of the class are not."""
-    return [n for n, value in vars(base).items() if callable(value) and n[0] != "_"]
+    return [n for n, value in vars(base).items() if type(value) is FunctionType and n[0] != "_"]
 
 
 def _guard(method: Callable[..., Any], name: str, usual: Any, owner: Owner) -> Callable[..., Any]:

@@ -70,9 +70,9 @@ def _folders() -> Iterator[Path]:
     The working folder does not count: what lies in it may have come with untrusted sessions.
     """
     for top in dict.fromkeys(sys.path):
-        if top in ("", os.getcwd()):  # noqa: PTH109 - start-up time
-            continue
         try:
+            if top in ("", os.getcwd()):  # noqa: PTH109 - start-up time
+                continue
             names = os.listdir(top)  # noqa: PTH208 - start-up time
         except OSError:
             continue
