@@ -15,7 +15,7 @@ from sesstool import api
 from sesstool.audit import log, tombstones
 from sesstool.cli.common import Common, common
 from sesstool.cli.main import ForwardingGroup
-from sesstool.cli.streams import destination
+from sesstool.cli.outputs import destination
 from sesstool.errors import UsageError
 from sesstool.report.amounts import count
 from sesstool.text import safe

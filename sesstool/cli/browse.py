@@ -15,7 +15,7 @@ import click
 from sesstool import api, config
 from sesstool.cli.common import Common, common, settings
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import lean_heap
+from sesstool.cli.outputs import lean_heap
 from sesstool.errors import ConfigError, InputError, UsageError
 from sesstool.records.opening import holder_of
 from sesstool.records.traceless import is_database

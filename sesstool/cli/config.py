@@ -11,7 +11,7 @@ import click
 from sesstool import config
 from sesstool.cli.common import Common, common, out_stream, settings
 from sesstool.cli.main import ForwardingGroup
-from sesstool.cli.streams import destination
+from sesstool.cli.outputs import destination
 from sesstool.text import safe
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sesstool.cli.common import Common, out_stream
-from sesstool.cli.streams import refuse_nowhere, refuse_taken
+from sesstool.cli.outputs import refuse_nowhere, refuse_taken
 from sesstool.errors import UsageError
 from sesstool.records.source import FileSource
 from sesstool.records.write import cannot_write, create, private_folder

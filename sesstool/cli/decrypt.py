@@ -10,8 +10,8 @@ import click
 from sesstool.api import sealing
 from sesstool.cli.common import Common, common, out_stream, worst
 from sesstool.cli.keys import key_options, keys_of
+from sesstool.cli.outputs import tell
 from sesstool.cli.sealed import SEALED_FILES, about, again, groups, names, refuse, sessions, sizes
-from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.report.amounts import count
 from sesstool.text import safe

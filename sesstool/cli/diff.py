@@ -13,7 +13,8 @@ import click
 from sesstool.api import diffing
 from sesstool.cli.common import Common, common
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import destination, lean_heap, noted, single
+from sesstool.cli.outputs import destination, lean_heap
+from sesstool.cli.streams import noted, single
 from sesstool.encryption.keyring import Keys
 from sesstool.errors import UsageError, WriteError
 from sesstool.report import diff_text

@@ -9,8 +9,8 @@ import click
 from sesstool.api import sealing
 from sesstool.cli.common import Common, common, worst
 from sesstool.cli.keys import can_ask, passphrase_option, recipient_options, recipients_of
+from sesstool.cli.outputs import tell
 from sesstool.cli.sealed import about, again, groups, names, others, refuse, sessions, sizes
-from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError, WriteError
 from sesstool.report.amounts import count
 from sesstool.text import safe

@@ -12,16 +12,10 @@ import click
 from sesstool.cli.common import Common, Number, Speed, common
 from sesstool.cli.converting import converted, refuse_for
 from sesstool.cli.keys import key_options, keys_of
+from sesstool.cli.outputs import lean_heap, poured, refuse_nowhere, refuse_taken
 from sesstool.cli.redacted import bounded, kept_in_place
 from sesstool.cli.show import branch_option, line_range
-from sesstool.cli.streams import (
-    lean_heap,
-    poured,
-    refuse_inputs,
-    refuse_nowhere,
-    refuse_taken,
-    single,
-)
+from sesstool.cli.streams import refuse_inputs, single
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.export import WRITERS, writer

@@ -11,7 +11,8 @@ import click
 
 from sesstool.cli.common import Common, common, out_stream
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import refuse_nowhere, single, watched
+from sesstool.cli.outputs import refuse_nowhere
+from sesstool.cli.streams import single, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.records.source import SEALED

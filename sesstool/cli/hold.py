@@ -9,7 +9,7 @@ import click
 from sesstool.api import holding, state_folder
 from sesstool.cli.common import Common, common
 from sesstool.cli.main import ForwardingGroup
-from sesstool.cli.streams import destination
+from sesstool.cli.outputs import destination
 from sesstool.retention import holds
 from sesstool.retention.policy import Hold, in_use, load
 from sesstool.text import quoted, safe

@@ -11,7 +11,7 @@ import click
 
 from sesstool.cli.common import Common, Moment, common
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import destination
+from sesstool.cli.outputs import destination
 from sesstool.formats.registry import FORMATS
 from sesstool.library.arrange import ORDERS, Query, families, ordered
 from sesstool.library.discover import Item, discover

@@ -13,7 +13,8 @@ import click
 from sesstool.api.remembering import Remembered
 from sesstool.cli.common import Common, common, out_stream
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import destination, noted, refuse_output, single, watched
+from sesstool.cli.outputs import destination, refuse_output
+from sesstool.cli.streams import noted, single, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import InputError, UsageError
 from sesstool.store.recall import remarks_on, sections

@@ -17,8 +17,8 @@ from sesstool.api import retaining
 from sesstool.api.previews import Saved
 from sesstool.cli.common import Common, Moment, common, out_stream, settings, worst
 from sesstool.cli.keys import agreed, can_ask, key_options, keys_of
+from sesstool.cli.outputs import printed, refuse_report, tell, unprinted
 from sesstool.cli.sealed import again
-from sesstool.cli.streams import printed, refuse_report, tell, unprinted
 from sesstool.cli.trash import settled, warn_of_log
 from sesstool.errors import SesstoolError, UsageError, WriteError
 from sesstool.records.write import create

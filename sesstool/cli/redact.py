@@ -21,9 +21,10 @@ from sesstool.cli.keys import (
     secret,
     vault_option,
 )
+from sesstool.cli.outputs import refuse_nowhere, refuse_report
 from sesstool.cli.redacted import copied, poured_out, said, shown, something, verdict
 from sesstool.cli.spool import Spool
-from sesstool.cli.streams import encrypted, found, piped, refuse_nowhere, refuse_report
+from sesstool.cli.streams import encrypted, found, piped
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError, WriteError
 from sesstool.privacy import allow as allow_list

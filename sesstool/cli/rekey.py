@@ -16,8 +16,8 @@ from sesstool.cli.keys import (
     recipient_options,
     recipients_of,
 )
+from sesstool.cli.outputs import tell
 from sesstool.cli.sealed import SEALED_FILES, again, groups, refuse, sessions
-from sesstool.cli.streams import tell
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.records import undo as journal
 from sesstool.records.write import real_path

@@ -10,8 +10,9 @@ import click
 from sesstool import api
 from sesstool.cli.common import Codes, Common, common, out_stream, worst
 from sesstool.cli.keys import key_options, keys_of, recipient_options, recipients_of
+from sesstool.cli.outputs import tell
 from sesstool.cli.preview import as_json, document, said, show, unified
-from sesstool.cli.streams import found, kept_sealed, piped, settled, tell, watched
+from sesstool.cli.streams import found, kept_sealed, piped, settled, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import NotASessionError, SesstoolError, UsageError
 from sesstool.findings import Severity

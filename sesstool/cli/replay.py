@@ -17,7 +17,8 @@ from sesstool.api.replaying import Wish
 from sesstool.cli.browse import app_options, appearance, run
 from sesstool.cli.common import Common, Number, Speed, common, out_stream
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import noted, refuse_output, single, watched
+from sesstool.cli.outputs import refuse_output
+from sesstool.cli.streams import noted, single, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.export import replayed

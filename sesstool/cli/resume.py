@@ -13,8 +13,9 @@ from sesstool import api
 from sesstool.api import worlds
 from sesstool.cli.common import Common, common
 from sesstool.cli.keys import key_options, keys_of
+from sesstool.cli.outputs import destination
 from sesstool.cli.snapshot import compared
-from sesstool.cli.streams import destination, single, watched
+from sesstool.cli.streams import single, watched
 from sesstool.cli.validate import format_option
 from sesstool.encryption.keyring import Keys
 from sesstool.errors import SesstoolError

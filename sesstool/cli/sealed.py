@@ -13,7 +13,8 @@ from click.core import ParameterSource
 from sesstool import api
 from sesstool.api import sealing
 from sesstool.cli.common import Common, out_stream
-from sesstool.cli.streams import converted, size_of, tell
+from sesstool.cli.outputs import tell
+from sesstool.cli.streams import converted, size_of
 from sesstool.errors import SesstoolError, UsageError
 from sesstool.records import convert
 from sesstool.records.opening import refuse_rows

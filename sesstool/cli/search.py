@@ -14,7 +14,8 @@ import click
 from sesstool.api.searching import Found, Part, Tally, Wanted, search
 from sesstool.cli.common import Common, Moment, Progress, common, err, out_stream
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import lean_heap, noted, refuse_output, tell
+from sesstool.cli.outputs import lean_heap, refuse_output, tell
+from sesstool.cli.streams import noted
 from sesstool.errors import AuthError, SesstoolError, UsageError
 from sesstool.formats.registry import FORMATS
 from sesstool.records.write import create

@@ -11,7 +11,8 @@ import click
 
 from sesstool.cli.common import Common, common
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import destination, lean_heap, noted, poured, refuse_output, single
+from sesstool.cli.outputs import destination, lean_heap, poured, refuse_output
+from sesstool.cli.streams import noted, single
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.export.plain import Plain

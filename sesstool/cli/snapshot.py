@@ -11,13 +11,8 @@ import click
 from sesstool.api import worlds as api
 from sesstool.cli.common import Common, common, out_stream
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.streams import (
-    destination,
-    kept_sealed,
-    refuse_inputs,
-    single,
-    watched,
-)
+from sesstool.cli.outputs import destination
+from sesstool.cli.streams import kept_sealed, refuse_inputs, single, watched
 from sesstool.cli.validate import format_option
 from sesstool.errors import InputError, UsageError
 from sesstool.report.amounts import counted as count

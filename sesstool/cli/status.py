@@ -16,7 +16,7 @@ import click
 from sesstool.cli.common import Common, common, out_stream, settings
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.list import found
-from sesstool.cli.streams import destination
+from sesstool.cli.outputs import destination
 from sesstool.formats.registry import FORMATS
 from sesstool.library.arrange import Query, families, ordered
 from sesstool.library.situation import Situation, Told, closer, situation

@@ -16,8 +16,8 @@ from sesstool.audit import log
 from sesstool.cli.common import Common, common, out_stream, settings, worst
 from sesstool.cli.keys import agreed, can_ask, key_options, keys_of
 from sesstool.cli.main import ForwardingGroup
+from sesstool.cli.outputs import destination, printed, tell, unprinted
 from sesstool.cli.sealed import again
-from sesstool.cli.streams import destination, printed, tell, unprinted
 from sesstool.errors import ConfigError, InputError, SesstoolError, UsageError, WriteError
 from sesstool.records.guard import uninterrupted
 from sesstool.report import retention as report

@@ -9,7 +9,7 @@ import click
 from sesstool.api import unredaction as api
 from sesstool.cli.common import Common, common, out_stream, worst
 from sesstool.cli.keys import key_options, secret, vault_option
-from sesstool.cli.streams import tell
+from sesstool.cli.outputs import tell
 from sesstool.errors import SesstoolError, UndoError, UsageError
 from sesstool.report.amounts import count
 from sesstool.text import quoted, safe

@@ -15,8 +15,9 @@ from sesstool import api
 from sesstool.checks.engine import RULES, Progress
 from sesstool.cli.common import Codes, Common, common, worst
 from sesstool.cli.keys import key_options, keys_of
+from sesstool.cli.outputs import destination, tell
 from sesstool.cli.snippets import snippets
-from sesstool.cli.streams import destination, encrypted, found, piped, size_of, tell, watched
+from sesstool.cli.streams import encrypted, found, piped, size_of, watched
 from sesstool.cli.workers import spread, worthwhile
 from sesstool.errors import NotASessionError, SesstoolError
 from sesstool.findings import FileReport, Severity

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sesstool.cli.streams import lean_heap, size_of
+from sesstool.cli.outputs import lean_heap
+from sesstool.cli.streams import size_of
 from sesstool.errors import InputError
 
 if TYPE_CHECKING:

@@ -6,9 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from sesstool.library.arrange import Row, agent_of, id_of, owner_of, project_of, state_of
@@ -139,14 +137,9 @@ def day(when: datetime | None, now: datetime) -> str:
 
 def home_relative(path: str) -> str:
     """A path with ~ for the home folder, safe to show."""
-    home = _home()
+    home = os.path.expanduser("~")  # noqa: PTH111 - a path takes longer
     short = "~" + path[len(home) :] if path == home or path.startswith(home + os.sep) else path
     return safe(short)
-
-
-@cache
-def _home() -> str:
-    return str(Path.home())
 
 
 def _line(row: Row, names: Mapping[str, str], now: datetime, mark: str = "") -> tuple[str, ...]:
