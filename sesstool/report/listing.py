@@ -27,10 +27,12 @@ def table(rows: Sequence[Row], parts: Mapping[Any, Sequence[Row]], columns: int 
         ("STATE", "LAST WRITE", "SIZE", "AGENT", "ID", "PROJECT", "TITLE")
     ]
     now = datetime.now()  # noqa: DTZ005 - local time is meant
+    projects = {path: _project(path) for path in {where(row) for row in every}}
     for row in rows:
-        lines.append(_line(row, names, now))
+        lines.append(_line(row, names, projects, now))
         if parts:
-            lines += [_line(part, names, now, "↳ ") for part in parts.get(row[0], ())]
+            below = parts.get(row[0], ())
+            lines += [_line(part, names, projects, now, "↳ ") for part in below]
     return aligned(lines, columns, right=(2,))
 
 
@@ -142,18 +144,27 @@ def home_relative(path: str) -> str:
     return safe(short)
 
 
-def _line(row: Row, names: Mapping[str, str], now: datetime, mark: str = "") -> tuple[str, ...]:
+def _project(path: str) -> str:
+    """The end of a project's path."""
+    shown = home_relative(path)
+    return shown if width(shown) <= _PROJECT else "…" + shown[-_PROJECT + 1 :]
+
+
+def _line(
+    row: Row,
+    names: Mapping[str, str],
+    projects: Mapping[str, str],
+    now: datetime,
+    mark: str = "",
+) -> tuple[str, ...]:
     item, glance = row
-    project = home_relative(where(row))
-    if width(project) > _PROJECT:
-        project = "…" + project[-_PROJECT + 1 :]
     return (
         state_of(row) or "–",
         day(datetime.fromtimestamp(item.mtime / 1e9) if item.mtime > 0 else None, now),  # noqa: DTZ006 - local time is meant
         size(item.size),
         agent_of(row) or "–",
         safe(names[id_of(row)]),
-        project,
+        projects[where(row)],
         mark + ((glance.title if glance else "") or safe(item.trouble) or from_here(item.path)),
     )
 
