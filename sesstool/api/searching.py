@@ -20,8 +20,7 @@ from sesstool.errors import (
     UsageError,
     WriteError,
 )
-from sesstool.formats.registry import by_name
-from sesstool.library.arrange import Row, owner_of, project_of
+from sesstool.library.arrange import Row, owner_of, project_of, resume_command
 from sesstool.library.discover import Item
 from sesstool.library.glance import Glance, look
 from sesstool.search.indexing import Index, Progress, match_of
@@ -56,8 +55,8 @@ class Found(NamedTuple):
 
     @property
     def resume(self) -> str:
-        """The agent's own command that resumes it, or ""."""
-        return by_name(self.format).resume_command(self.id) if self.format else ""
+        """The command that resumes it in its agent, in the folder where it was; or ""."""
+        return resume_command(self.row)
 
 
 class Rest(NamedTuple):
@@ -242,7 +241,7 @@ class _One:
         form = scan.format.name
         if self.agents and form not in self.agents:
             return None
-        glance = None if bare and not self.projects else look(self.item, self.keys)
+        glance = None if bare and not self.projects else look(self.item, self.keys, brief=True)
         if self.projects and not any(map(self._is_of, _projects((self.item, glance)))):
             return None
         return Found(self.item, glance, form)

@@ -14,8 +14,10 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from sesstool.formats.registry import by_name
 from sesstool.library.discover import Item
 from sesstool.library.glance import ATTENTION, Glance
+from sesstool.text import quoted
 
 Row = tuple[Item, Glance | None]
 
@@ -46,6 +48,17 @@ def owner_of(row: Row) -> str:
     """The id of the session that it is a part of, or ""."""
     item, glance = row
     return item.owner or (glance.owner if glance else "")
+
+
+def resume_command(row: Row) -> str:
+    """The command that resumes a session in its agent, in the folder where it was; or ""."""
+    item, glance = row
+    form = agent_of(row)
+    if not form:
+        return ""
+    name = owner_of(row) or (glance.id if glance else "") or item.id
+    command = by_name(form).resume_command(name)
+    return f"cd {quoted(glance.cwd)} && {command}" if command and glance and glance.cwd else command
 
 
 def state_of(row: Row) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sesstool.formats.registry import by_name
-from sesstool.library.arrange import Row, agent_of, id_of
+from sesstool.library.arrange import Row, agent_of, id_of, resume_command
 from sesstool.library.situation import Told
 from sesstool.library.standing import STANDINGS, Standing
 from sesstool.report.amounts import size
@@ -28,15 +27,6 @@ class Use(NamedTuple):
     project: str
     sessions: int
     size: int
-
-
-def resume_line(row: Row) -> str:
-    """The command that resumes a session in its agent, in the folder where it was; or ""."""
-    glance = row[1]
-    if glance is None or not glance.format:
-        return ""
-    command = by_name(glance.format).resume_command(glance.id or row[0].id)
-    return f"cd {quoted(glance.cwd)} && {command}" if command and glance.cwd else command
 
 
 def uses(rows: Iterable[Row]) -> list[Use]:
@@ -132,7 +122,7 @@ def status_value(one: Told) -> dict[str, Any]:
         "last_good_end": stands.good_end if stands.good_end >= 0 else None,
         "before_start": stands.lost,
         "past_retention": stands.overdue or None,
-        "resume": resume_line(row) or None,
+        "resume": resume_command(row) or None,
     }
 
 
@@ -174,4 +164,4 @@ def _next(row: Row, stands: Standing) -> str:
         return f"sesstool validate {quoted(row[0].path)}"
     if stands.word in ("running", "waiting"):
         return ""
-    return safe(resume_line(row))
+    return safe(resume_command(row))
