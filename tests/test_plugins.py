@@ -9,6 +9,7 @@ import sysconfig
 import venv
 from pathlib import Path
 
+import click
 import pytest
 
 from sesstool.checks.context import Options
@@ -42,8 +43,8 @@ def fresh(tmp_path_factory):
     wheels = sorted(folder.glob("*.whl"))
     subprocess.run([*python, "install", *NO_NETWORK, "--no-compile", *wheels], check=True)
     # What sesstool needs is not installed again; the installed wheels stand before it.
-    own = sysconfig.get_path("purelib", vars={"base": str(folder / "venv")})
-    Path(own, "outer.pth").write_text(sysconfig.get_path("purelib"))
+    own = sysconfig.get_path("purelib", "venv", vars={"base": str(folder / "venv")})
+    Path(own, "outer.pth").write_text(str(Path(click.__file__).parents[1]))
     return scripts
 
 
@@ -79,6 +80,8 @@ def test_every_command_knows_the_format_of_a_package(fresh, runs, monkeypatch):
         ("oats", "mill", "repairable"),
         ("rye", "mill", "ok"),
     ]
+    assert "~/.mill/runs: 2 sessions" in run(fresh, "config", "homes")
+    assert "  next: cd /srv/mill && mill --continue oats" in run(fresh, "status")
     found = json.loads(run(fresh, "validate", "oats.jsonl", "-f", "json", code=1))
     (one,) = found["files"]
     assert (one["format"], [f["code"] for f in one["findings"]]) == ("mill", ["T401"])
@@ -174,6 +177,22 @@ def test_no_plugin_takes_the_name_of_another_format(install, capsys):
     told = capsys.readouterr().err
     assert "the plug-in b-plug is left out: own has the name of another format" in told
     assert plugins.plugged({"own"}) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("METADATA", None), ("entry_points.txt", b"[sesstool.formats]\n\xff = x:Y\n")],
+)
+def test_a_package_that_is_installed_by_halves_is_told(install, tmp_path, capsys, name, data):
+    """What cannot be read of it keeps nothing from going on."""
+    path = tmp_path / "half-1.0.dist-info" / name
+    install(("half", BASE))
+    path.unlink()
+    if data is not None:
+        path.write_bytes(data)
+    capsys.readouterr()
+    plugins.plugged(set())
+    assert "hint: pip uninstall half, or" in capsys.readouterr().err
 
 
 def test_a_variable_turns_plugins_off(install, monkeypatch):

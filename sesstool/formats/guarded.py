@@ -7,7 +7,7 @@ warning; any other fails for the one session that it was asked about.
 from __future__ import annotations
 
 import functools
-import re
+import importlib
 import sys
 import traceback
 from collections.abc import Callable
@@ -96,7 +96,8 @@ _TEXTS = {
     kind: tuple(f.name for f in fields(kind) if f.type == "str") for kind in (Meaning, *_EVENTS)
 }
 _WITHOUT = "SESSTOOL_PLUGINS=off"
-_IS_OURS = re.compile(r"^<frozen|[\\/](importlib|sesstool)[\\/]")
+# Where the frames of an error lie that are not the plug-in's.
+_NOT_THEIRS = ("<frozen", str(Path(__file__).parents[1]), str(Path(importlib.__file__).parent))
 _told: set[str] = set()
 
 
@@ -188,7 +189,7 @@ def _is_of(sound: object, kind: str) -> None:
 def place_of(error: BaseException) -> str:
     """The kind of an error and the line of the plug-in that raised it: no word of its message."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not _IS_OURS.search(frame.filename)]
+    own = [frame for frame in frames if not frame.filename.startswith(_NOT_THEIRS)]
     where = f" at {Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
     return f"{type(error).__name__}{where}"
 

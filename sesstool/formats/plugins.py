@@ -23,7 +23,7 @@ GROUP = "sesstool.formats"
 SWITCH = "SESSTOOL_PLUGINS"
 """The variable of the environment that turns plug-ins off, with the value "off"."""
 _INFO = (".dist-info", ".egg-info")
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_NAME = r"[a-z][a-z0-9]*(-[a-z0-9]+)*"
 _PAIRINGS = frozenset({"direct", "next", "turn", "order"})
 _PLAIN = (str, bool, tuple, frozenset)
 
@@ -52,15 +52,19 @@ def _entries() -> Iterator[tuple[Owner, EntryPoint]]:
         # Where there is none, these would cost more than all the rest.
         from importlib.metadata import Distribution  # noqa: PLC0415 - start-up time
 
-        from sesstool.formats.guarded import Owner  # noqa: PLC0415 - start-up time
+        from sesstool.formats.guarded import Owner, warn  # noqa: PLC0415 - start-up time
 
-        package = Distribution.at(folder)
-        name = str(package.metadata["Name"] or folder.name)
+        try:
+            package = Distribution.at(folder)
+            about = package.metadata
+            (name,), (version,) = about.get_all("Name", []), about.get_all("Version", [])
+            entries = [entry for entry in package.entry_points if entry.group == GROUP]
+        except Exception as error:  # noqa: BLE001 - whatever was left there
+            warn(f"{folder} cannot be read: {type(error).__name__}", folder.name.partition("-")[0])
+            continue
         if name not in seen:  # of two, Python imports the one that is found first
             seen.add(name)
-            for entry in package.entry_points:
-                if entry.group == GROUP:
-                    yield Owner(name, str(package.metadata["Version"]), entry.name), entry
+            yield from ((Owner(name, version, entry.name), entry) for entry in entries)
 
 
 def _folders() -> Iterator[Path]:
@@ -113,7 +117,7 @@ def _fault(form: Format, name: str, taken: set[str]) -> str:
     for member, usual in plain.items():
         if not isinstance(getattr(form, member), type(usual)):
             return f"has a {member} that is no {type(usual).__name__}"
-    if form.name != name or not _NAME.fullmatch(name):
+    if form.name != name or not re.fullmatch(_NAME, name):
         return "has another name than its entry point, or not one of small letters"
     if name in taken:
         return "has the name of another format"
