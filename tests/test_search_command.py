@@ -49,7 +49,7 @@ def test_the_sessions_of_this_computer_are_searched(capsys):
         "     1  2026-03-01 06:00  user  light the «lamp»\n"
         "     2  2026-03-01 06:00  CALL Bash  fill «lamp»\n"
         "     3  2026-03-01 06:00  RESULT Bash  the ␛[31m«lamp»<U+202E> is full\n"
-        f"  resume: claude --resume {SESSION}\n\n"
+        f"  resume: cd /srv/beacon && claude --resume {SESSION}\n\n"
     )
     assert err == "3 hits in 1 session; 1 searched\n"
 
@@ -92,7 +92,7 @@ def test_json_obeys_the_schema(session, capsys):
     assert len(lines) == 4
     for line in lines:
         hits.validate(json.loads(line))
-        assert json.loads(line)["session"]["resume"].startswith("claude --resume ")
+        assert json.loads(line)["session"]["resume"].startswith("cd /srv/beacon && claude --resume ")
 
 
 @pytest.mark.parametrize(
