@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -51,6 +52,8 @@ STORE_EVENTS, STORE_SECONDS = 100_000, 2
 RESUME_GOAL, STORE_MEMORY = 1.0, 120
 SEARCH_FILES, SEARCH_INDEXED, SEARCH_KINDS = 20_000, 2000, 40
 SEARCH_GOAL, SEARCH_MEMORY = 3.0, 150
+OVERVIEW_SESSIONS, OVERVIEW_MEMORY = 20_000, 150
+OVERVIEW_GOALS = {"cold": 5.0, "warm": 0.5}
 INDEX_GOAL, QUERY_GOAL = 20, 50
 ALIGN_GOAL = 1.0
 ALIGN_SIZE = 100_000
@@ -67,6 +70,15 @@ _EACH = """
 import json, pathlib, sys
 for path in pathlib.Path(sys.argv[1]).rglob("*.jsonl"):
     for line in path.open("rb"): json.loads(line)
+"""
+# What an overview cannot do without: a look at each file, and at both its ends.
+_ENDS = """
+import os, sys
+for above, _, names in os.walk(sys.argv[1]):
+    for name in names:
+        with open(os.path.join(above, name), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            os.pread(file.fileno(), 4096, 0), os.pread(file.fileno(), 4096, max(size - 4096, 0))
 """
 _POLICY = 'version = 1\n[[rule]]\nname = "old"\nexpire_after = "30d"\n'
 _SESSTOOL = (sys.executable, "-m", "sesstool")
@@ -452,6 +464,61 @@ def listed(options: argparse.Namespace) -> None:
     )
 
 
+def overview(options: argparse.Namespace) -> None:
+    """What `list` and `status` cost in a home of many sessions, at first and with what was kept.
+
+    Beside a program that does nothing but open each file and read 4 KB of both its ends.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        home, kept = Path(name) / "home", Path(name) / "cache"
+        size = _home_of(home, OVERVIEW_SESSIONS)
+        bare: Command = (sys.executable, "-c", _ENDS, str(home))
+        environment = dict(os.environ)
+        os.environ |= {"HOME": str(home), "XDG_CACHE_HOME": str(kept)}
+        print(
+            f"\n{OVERVIEW_SESSIONS:,} sessions, {size:.0f} MB, beside both ends read: CPU seconds"
+        )
+        print(f"{'what':16}{'sesstool':>10}{'bare':>8}{'ratio':>8}{'peak MB':>9}")
+        for command in ("list", "status"):
+            for what, goal in OVERVIEW_GOALS.items():
+                ours = partial(_overview, command, kept, cold=what == "cold")
+                cost, other, ratio = beside(options.runs, ours, partial(measure, bare))
+                print(
+                    f"{command + ', ' + what:16}{cost.cpu:10.2f}{other.cpu:8.2f}{ratio:8.2f}"
+                    f"{cost.memory:9.0f}  {missed(cost.cpu, goal)} s;"
+                    f" {missed(cost.memory, OVERVIEW_MEMORY)} MB"
+                )
+        os.environ.clear()
+        os.environ.update(environment)
+
+
+def _overview(command: str, kept: Path, *, cold: bool) -> Cost:
+    if cold:
+        shutil.rmtree(kept, ignore_errors=True)
+    return measure((*_SESSTOOL, command, "--isolated"))
+
+
+def _home_of(home: Path, count: int) -> float:
+    """Make a home with many sessions of two agents, some hundred kB each; returns MB."""
+    total = 0
+    kinds: list[Path] = []
+    for number in range(SEARCH_KINDS):
+        kinds.append(home.parent / f"{number}.jsonl")
+        form = ("claude-code", "codex")[number % 2]
+        sessions.write(kinds[-1], form, 50_000 + 10_000 * number)
+    for number in range(count):
+        kind = kinds[number % SEARCH_KINDS]
+        name = str(uuid.UUID(int=(number << 64) + 5))
+        file = home / ".claude" / "projects" / f"-srv-p{number % 40}" / f"{name}.jsonl"
+        if number % 2:
+            day = f"2026/01/{number % 28 + 1:02}"
+            file = home / ".codex" / "sessions" / day / f"rollout-2026-01-01T06-00-00-{name}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        os.link(kind, file)
+        total += kind.stat().st_size
+    return total / 1e6
+
+
 def search(options: argparse.Namespace) -> None:
     """What a search costs beside `rg -F` over the same files, and one that asks its index."""
     rg = shutil.which("rg")
@@ -584,6 +651,7 @@ TABLES = {
     "browse": browse,
     "replay": replay,
     "list": listed,
+    "overview": overview,
     "export": export,
     "search": search,
     "store": store,
