@@ -92,7 +92,9 @@ def test_json_obeys_the_schema(session, capsys):
     assert len(lines) == 4
     for line in lines:
         hits.validate(json.loads(line))
-        assert json.loads(line)["session"]["resume"].startswith("cd /srv/beacon && claude --resume ")
+        assert json.loads(line)["session"]["resume"].startswith(
+            "cd /srv/beacon && claude --resume "
+        )
 
 
 @pytest.mark.parametrize(

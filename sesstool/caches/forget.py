@@ -34,7 +34,7 @@ def forget(paths: Collection[Path | str]) -> None:
 
         try:
             with GlanceCache() as glances:
-                glances.put({}, {name for path in paths for name in _names(path)})
+                glances.put((), {name for path in paths for name in _names(path)})
         except ValueError:
             _delete_database(seen)
 

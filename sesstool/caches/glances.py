@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -75,14 +75,14 @@ class GlanceCache:
             rows = self._db.execute("SELECT path, size, mtime, facts FROM glances").fetchall()
         return {row[0]: Kept(*row[1:]) for row in rows}
 
-    def put(self, seen: Mapping[bytes, Kept], gone: Iterable[bytes] = ()) -> None:
-        """Keep what was seen, and forget some paths, in one change."""
+    def put(self, seen: Iterable[tuple[bytes, Kept]], gone: Iterable[bytes] = ()) -> None:
+        """Keep what was seen of files by their paths, and forget some paths, in one change."""
         with _useless():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 self._db.executemany(
                     "INSERT OR REPLACE INTO glances VALUES(?, ?, ?, ?)",
-                    ((path, *kept) for path, kept in seen.items()),
+                    ((path, *kept) for path, kept in seen),
                 )
                 self._db.executemany("DELETE FROM glances WHERE path=?", ((p,) for p in gone))
                 self._db.execute("COMMIT")

@@ -111,10 +111,12 @@ def _write(fresh: dict[bytes, Row], others: Iterable[bytes]) -> None:
     gone = [name for name in others if not os.path.lexists(name)]
     if not fresh and not gone:
         return
-    rows = {name: Kept(row[0].size, row[0].mtime, _encoded(row[1])) for name, row in fresh.items()}
+    seen = (
+        (name, Kept(row[0].size, row[0].mtime, _encoded(row[1]))) for name, row in fresh.items()
+    )
     try:
         with GlanceCache(_version(), make=True) as cache:
-            cache.put(rows, gone)
+            cache.put(seen, gone)
     except ValueError:
         return
 
