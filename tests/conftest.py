@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,24 @@ def home(tmp_path_factory, monkeypatch):
     for name in {name for form in FORMATS for name in form.variables} - _FOLDERS.keys():
         monkeypatch.delenv(name, raising=False)
     return folder
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    """A folder for what is broken off at each of many calls; in memory, where that is a folder.
+
+    What a kill leaves was written, and a model tells what a power cut leaves: nothing must reach a
+    disk. It is the current folder, too, where no settings of a project are read by each command.
+    """
+    monkeypatch.setattr(os, "fsync", os.fstat)
+    monkeypatch.setattr(os, "fdatasync", os.fstat)
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as name:
+        folder = Path(name)
+        monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        with monkeypatch.context() as moved:
+            moved.chdir(folder)
+            yield folder
 
 
 @pytest.fixture

@@ -98,6 +98,23 @@ class Recording:
         steps = [step for step in self.steps if step.site != site]
         return Recording(self.root, self.before, steps, self.told)
 
+    def needed(
+        self, sites: Iterable[tuple[str, ...]], problem: Callable[[Tree, int], object]
+    ) -> set[tuple[str, ...]]:
+        """Those without whose syncs a tree may be left that has a `problem`.
+
+        Most trees are left without any of them: each that is good is looked at once.
+        """
+        good, needed = set(), set()
+        for site in sorted(sites):
+            for tree, told in self.without(site).trees():
+                key = frozenset(tree.items()), told
+                if key not in good and problem(tree, told):
+                    needed.add(site)
+                    break
+                good.add(key)
+        return needed
+
     def trees(self) -> Iterator[tuple[Tree, int]]:
         """Each tree that a power cut may leave, once; and how far the action had told to be then.
 
@@ -148,12 +165,16 @@ def _new(
 
 
 def only_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have syncs only recorded, and nobody held off: the recorder reads the files meanwhile."""
+    """Have syncs only recorded, and nobody held off: the recorder reads the files meanwhile.
+
+    Nor are all processes asked for writers, each time: who asks for a lease is not answered.
+    """
 
     def refuse(*_: object) -> None:
         raise OSError
 
     monkeypatch.setattr(live, "_lease", refuse)
+    monkeypatch.setattr(live, "_writers", lambda _: [])
     monkeypatch.setattr(os, "fsync", os.fstat)
     monkeypatch.setattr(os, "fdatasync", os.fstat)
 

@@ -7,9 +7,37 @@ from contextlib import asynccontextmanager
 # Read when Textual is imported.
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
+import textual.app
+import textual.pilot
+
 from sesstool.tui.app import Browser, Options
 
 WIDE, SMALL = (120, 36), (80, 24)
+# Textual draws some sixtieth of a second after a change.
+_SOON = 1 / 50
+
+
+async def idle(_min_sleep=0.0, max_sleep=1.0):
+    """Wait until nothing is ready to run, and nothing soon to be drawn.
+
+    In place of Textual's own, which sleeps 20 ms three times for each key and looks at the time of
+    the processor, which a busy machine may not have given.
+    """
+    loop = asyncio.get_running_loop()
+    end, waits = loop.time() + max_sleep, 0
+    while loop.time() < end:
+        await asyncio.sleep(0)
+        if loop._ready:
+            continue
+        due = min((timer.when() for timer in loop._scheduled if not timer.cancelled()), default=end)
+        # What ticks by itself all the time is not waited for to its end.
+        if due > loop.time() + _SOON or waits == 3:
+            return
+        waits += 1
+        await asyncio.sleep(max(0, due - loop.time()))
+
+
+textual.app.wait_for_idle = textual.pilot.wait_for_idle = idle
 
 
 def frame_text(app):

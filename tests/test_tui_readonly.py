@@ -14,7 +14,7 @@ from sesstool import api
 from sesstool.tui.redacting import Redacting
 from sesstool.tui.repairing import Repairing
 from tests.retained import Home
-from tests.writes import driven
+from tests.writes import driven, words
 
 ROOT = Path(__file__).parents[1]
 DAMAGED = ROOT / "samples" / "damaged" / "interrupted.jsonl"
@@ -38,14 +38,14 @@ def files(folder):
     }
 
 
-def watched(world, may):
-    """What every key of every screen wrote, and the keys."""
+def watched(world, folder, may):
+    """What every key of every screen wrote, and the keys; what has no folder goes to `folder`."""
     home, session = world
     command = [sys.executable, "-m", "tests.watching", str(session), str(home.home)]
     ran = subprocess.run(
         [*command, str(home.root / "trash.toml"), may],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "TEXTUAL_ANIMATIONS": "none"},
+        cwd=folder,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         check=False,
         timeout=300,
@@ -57,7 +57,7 @@ def watched(world, may):
 def test_no_key_of_any_screen_writes_without_allow_write(world, tmp_path):
     """Nothing is opened for writing, made, moved or taken away."""
     before = files(tmp_path)
-    told = watched(world, "no")
+    told = watched(world, tmp_path, "no")
     assert told["events"] == []
     assert files(tmp_path) == before
     for name in ("Conversation", "Redacting", "Repairing", "Retaining"):
@@ -68,7 +68,7 @@ def test_no_key_of_any_screen_writes_without_allow_write(world, tmp_path):
 def test_the_watch_sees_what_is_written_where_that_is_allowed(world, tmp_path):
     """The same keys with --allow-write: so the test above can fail."""
     before = files(tmp_path)
-    events = watched(world, "yes")["events"]
+    events = watched(world, tmp_path, "yes")["events"]
     assert {"open", "os.mkdir", "os.rename"} <= {event[0] for event in events}
     assert files(tmp_path) != before
 
@@ -100,7 +100,7 @@ def test_a_full_disk_is_told_and_the_file_is_as_before(full, sample, where, monk
         while True:
             handle.write(b"x" * 512)
     screen = Repairing(session) if sample is DAMAGED else Redacting(session)
-    text = driven(screen, "W", "y", writes=True)[-1]
+    text = words(driven(screen, "W", "y", writes=True)[-1])
     assert "Not written" in text
     assert "no space left on device" in text.lower()
     assert session.read_bytes() == old
