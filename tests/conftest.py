@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import tempfile
@@ -32,6 +33,15 @@ _FOLDERS = {
     "XDG_CONFIG_HOME": ".config",
     "XDG_DATA_HOME": ".data",
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile sesstool once.
+
+    The tests start thousands of processes, and where PYTHONDONTWRITEBYTECODE is set each would.
+    """
+    if not hasattr(config, "workerinput"):
+        compileall.compile_dir(Path(__file__).parents[1] / "sesstool", quiet=2)
 
 
 @pytest.fixture(autouse=True)
