@@ -103,19 +103,20 @@ def command(
     if watch:
         return _watch(shared, look, wanted, limit, interval)
     seen = look()
-    shown = _shown(seen, wanted)
+    whole = _shown(seen, frozenset(STANDINGS))
+    shown = [one for one in whole if one.standing.word in wanted]
     use = report.uses(one.row for one in seen.told)
     with destination(shared) as out:
         if shared.output_format == "text":
             out.write(_screen(seen, shown, limit, keys).encode())
             out.write(report.disk(use).encode() if seen.told else b"")
         else:
-            told = shown if states else _shown(seen, frozenset(STANDINGS))
+            told = shown if states else whole
             if shared.output_format == "json":
                 out.write(report.to_json(told, use, seen.started).encode())
             for one in told if shared.output_format == "jsonl" else ():
                 out.write(json.dumps(report.status_value(one)).encode() + b"\n")
-    shared.note(report.summary(one.standing.word for one in seen.told))
+    shared.note(report.summary(one.standing.word for one in whole))
     if not seen.told:
         shared.note("next: sesstool config homes tells where was looked")
     return 0

@@ -56,9 +56,11 @@ def resume_command(row: Row) -> str:
     form = agent_of(row)
     if not form:
         return ""
-    name = owner_of(row) or (glance.id if glance else "") or item.id
-    command = by_name(form).resume_command(name)
-    return f"cd {quoted(glance.cwd)} && {command}" if command and glance and glance.cwd else command
+    command = by_name(form).resume_command(
+        owner_of(row) or (glance.id if glance else "") or item.id
+    )
+    folder = (glance.cwd if glance else "") or item.project
+    return f"cd {quoted(folder)} && {command}" if command and os.path.isabs(folder) else command  # noqa: PTH117 - a path takes longer
 
 
 def state_of(row: Row) -> str:
