@@ -17,6 +17,7 @@ import sys
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -437,7 +438,7 @@ def test_who_opens_the_database_meanwhile_is_seen(codex, tmp_path, monkeypatch):
 def test_nothing_is_taken_out_while_codex_runs(codex, tmp_path, monkeypatch):
     """It may open its databases at any moment; --ignore-live takes the risk."""
     make(codex / "state_5.sqlite")
-    monkeypatch.setattr(cleanup, "processes", lambda name: iter([(7, name)]))
+    monkeypatch.setattr(cleanup, "processes", lambda _: iter([SimpleNamespace(pid=7)]))
     with pytest.raises(LiveSessionError, match="codex runs \\(process 7\\)"):
         cleanup.clean(residue(codex), tmp_path)
     assert cleanup.clean(residue(codex), tmp_path, ignore_live=True) == OWN

@@ -15,7 +15,8 @@ import pytest
 from sesstool.errors import InputError
 from sesstool.formats.claude_code import ClaudeCode
 from sesstool.records import live
-from sesstool.records.live import find_writer, lock_is_held, openers_held_off, process_alive
+from sesstool.records.live import find_writer, lock_is_held, openers_held_off
+from sesstool.records.processes import process_alive
 from tests.conftest import SESSION
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="leases and /proc are Linux's")

@@ -26,7 +26,7 @@ from sesstool.errors import (
 from sesstool.findings import Applicability, FileReport, Severity
 from sesstool.library.discover import Item, discover
 from sesstool.library.glance import Glance, look
-from sesstool.records.live import one_look
+from sesstool.records.processes import one_look
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys

@@ -26,8 +26,8 @@ from sesstool.errors import (
 from sesstool.formats.registry import FORMATS, Homes
 from sesstool.records.folder import each_below
 from sesstool.records.guard import uninterrupted
-from sesstool.records.live import one_look
 from sesstool.records.opening import holder_of
+from sesstool.records.processes import one_look
 from sesstool.records.source import SEALED, plain_path
 from sesstool.records.write import place_of
 from sesstool.retention import decide, holds, trash

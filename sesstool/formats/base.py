@@ -36,7 +36,9 @@ class Format(ABC):
     "next" in the user message behind it (neighbours of one role count as one message, and its
     results stand together, first), "turn" in the next user turn, "order" behind their call and
     before the next prompt; "none" that nothing tells which result answers which call. `waits` are
-    the tools that wait for a person; `harmless` those that change nothing. `schema` names the
+    the tools that wait for a person; `harmless` those that change nothing. `programs` are the names
+    of the agent's processes, where some do not tell which session they have. `belated` says that
+    a call is recorded no sooner than its result, so that none is seen open. `schema` names the
     record schema, `told` members whose absence a rule tells better than it. `verbatim` says that
     the provider gets what the file holds, since no agent stands between them that would mend it;
     `once` that it takes a call id on one call only, in all of the session. `call_key` and
@@ -84,6 +86,8 @@ class Format(ABC):
     known = True
     waits: frozenset[str] = frozenset()
     harmless: frozenset[str] = frozenset()
+    programs: tuple[str, ...] = ()
+    belated: bool = False
     forker: type[Forker] = Forker
     scribe: type[Scribe] | None = None
     resumes = ""

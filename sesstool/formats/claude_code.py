@@ -44,6 +44,7 @@ from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text, is_blank
 from sesstool.records.heal import decode_any
 from sesstool.records.jsonspan import dumps
+from sesstool.records.processes import processes
 from sesstool.records.source import read_file
 
 CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
@@ -79,6 +80,7 @@ class ClaudeCode(Format):
     id_key = "uuid"
     parent_key = "parentUuid"
     pairing = "turn"
+    programs = ("claude",)
     waits = frozenset({"AskUserQuestion", "ExitPlanMode"})
     forker = ClaudeForker
     scribe = ClaudeScribe
@@ -241,11 +243,15 @@ class ClaudeCode(Format):
         Versions before 2.1 do not: one that runs in the session's project may be its writer.
         """
         home, name = self.home(path), self.session_id(path)
-        for one in registered(home) if home else ():
+        if home is None:
+            return None
+        known = list(registered(home))
+        for one in known:
             if one.session and one.session == name:
                 return f"Claude Code runs this session ({one.who})"
-            if one.folder and _NO_SLUG.sub("-", one.folder) in path.parts:
-                return f"Claude Code runs in the folder of this session ({one.who})"
+        for process in processes(*self.programs, but=[one.pid for one in known]):
+            if _NO_SLUG.sub("-", process.folder) in path.parts:
+                return f"Claude Code runs in the folder of this session (process {process.pid})"
         return None
 
     def running(self, home: Path) -> Iterable[Running]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from sesstool.formats.side_files import below, starting
 from sesstool.formats.terms import Running, Trace
 from sesstool.formats.values import mapping, text
-from sesstool.records.live import process_alive, processes
+from sesstool.records.processes import still_there
 from sesstool.records.source import read_file
 
 # Named by the session's id: folders, and files with their ending.
@@ -40,11 +40,10 @@ def like_home(path: Path) -> Path | None:
 
 
 def registered(home: Path) -> Iterator[Running]:
-    """The processes of the agent: those that it registers with their sessions, then the others.
+    """The processes of the agent that have registered, with their sessions and what they do.
 
-    Versions before 2.1 register none. Those since tell what they do.
+    Versions before 2.1 do not.
     """
-    known = set()
     for entry in home.glob("sessions/*.json"):
         try:
             row = mapping(json.loads(read_file(entry)))
@@ -53,14 +52,10 @@ def registered(home: Path) -> Iterator[Running]:
         pid, started = row.get("pid"), row.get("procStart")
         if type(pid) is not int:
             continue
-        known.add(pid)
-        if process_alive(pid, started if isinstance(started, str) else None):
+        if still_there(pid, entry, started if isinstance(started, str) else None):
             doing = text(row.get("status"))
             waits = bool(row.get("waitingFor")) or doing in _WAITS if doing else None
-            yield Running(f"process {pid}", text(row.get("sessionId")), waits=waits)
-    for pid, folder in processes("claude"):
-        if pid not in known:
-            yield Running(f"process {pid}", folder=folder)
+            yield Running(f"process {pid}", text(row.get("sessionId")), waits, pid)
 
 
 def session_files(home: Path, name: str) -> Iterator[Path]:

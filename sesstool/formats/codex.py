@@ -57,7 +57,7 @@ from sesstool.formats.terms import (
 )
 from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.records.jsonspan import dumps, join
-from sesstool.records.live import lock_is_held
+from sesstool.records.live import lock_is_held, locker
 from sesstool.records.source import is_transcript
 
 _ENVELOPE_TYPES = frozenset(
@@ -279,7 +279,10 @@ class Codex(Format):
         """See `Format.running`. Versions before 0.150 have the file open for writing instead."""
         for lock in (home / LOCKS).glob("*.lock"):
             if lock_is_held(lock):
-                yield Running(f"it holds {lock.name}", lock.stem)
+                pid = locker(lock)
+                yield Running(
+                    f"process {pid}" if pid else f"it holds {lock.name}", lock.stem, pid=pid
+                )
 
     def session_id(self, path: Path) -> str:
         """See `Format.session_id`."""

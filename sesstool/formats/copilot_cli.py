@@ -44,7 +44,7 @@ from sesstool.formats.events import (
 from sesstool.formats.forking import UuidForker
 from sesstool.formats.payloads import Payload, twins
 from sesstool.formats.side_files import below
-from sesstool.formats.terms import Question, Score, SideFile, Trace, Tracker
+from sesstool.formats.terms import Question, Running, Score, SideFile, Trace, Tracker
 from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text, is_blank, is_placeholder
 from sesstool.records.heal import Kind
@@ -185,6 +185,12 @@ class CopilotCLI(Format):
         folder = session_folder(path)
         pid = next(running(folder), None) if folder and self.home(path) else None
         return f"Copilot CLI runs this session (process {pid})" if pid else None
+
+    def running(self, home: Path) -> Iterable[Running]:
+        """See `Format.running`."""
+        for folder in (home / FOLDER).glob("*/"):
+            for pid in running(folder):
+                yield Running(f"process {pid}", folder.name, pid=pid)
 
     def session_id(self, path: Path) -> str:
         """See `Format.session_id`: the folder's name; before 1.0.11 that of the file."""

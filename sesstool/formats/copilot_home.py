@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sesstool.formats.side_files import home_of
-from sesstool.records.live import process_alive
+from sesstool.records.live import lock_is_held
+from sesstool.records.processes import still_there
 from sesstool.records.source import bare_path, read_file
 
 EVENTS = "events.jsonl"
@@ -67,12 +68,18 @@ def project(folder: Path) -> str:
 
 
 def running(folder: Path) -> Iterator[int]:
-    """The processes that have said, by a file in a session's folder, that they run it."""
+    """The processes that have said, by a file in a session's folder, that they run it.
+
+    Newer versions have a lock on a second file as long as they do.
+    """
     try:
         names = os.listdir(folder)  # noqa: PTH208 - names are all that is asked for
     except OSError:
         return
     for name in names:
         found = _LOCK.fullmatch(name)
-        if found and process_alive(int(found.group(1))):
-            yield int(found.group(1))
+        if not found:
+            continue
+        pid, held = int(found.group(1)), folder / f"inuse.{found.group(1)}.hold"
+        if lock_is_held(held) or (held.name not in names and still_there(pid, folder / name)):
+            yield pid

@@ -47,6 +47,7 @@ class Cursor(Format):
     title = "Cursor agent"
     schema = "cursor"
     pairing = "none"
+    programs = ("cursor-agent",)
     repairable = False
     resumes = "cursor-agent --resume"
     beyond = ("chats in its home folder: the databases that the agent resumes from",)

@@ -58,6 +58,7 @@ class Droid(Format):
     id_key = "id"
     parent_key = "parentId"
     pairing = "turn"
+    programs = ("droid",)
     waits = frozenset({"AskUser", "ExitSpecMode"})
     harmless = frozenset({"Read", "Grep", "Glob", "LS", "WebSearch", "FetchUrl"})
     forker = UuidForker

@@ -105,6 +105,8 @@ class Gemini(Format):
     schema = "gemini"
     told = ("sessionId", "projectHash")
     pairing = "order"
+    programs = ("gemini",)
+    belated = True
     call_key = "functionCall/id"
     result_key = "functionResponse/id"
     upserts = True

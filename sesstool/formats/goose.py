@@ -62,6 +62,7 @@ class Goose(ReadOnly):
 
     fields = fields_of(_FROZEN, _OPAQUE)
     name = "goose"
+    programs = ("goose",)
     title = "Goose"
     resumes = "goose session --resume --session-id"
     variables = ("GOOSE_PATH_ROOT", "XDG_DATA_HOME")

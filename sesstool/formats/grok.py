@@ -63,6 +63,7 @@ class Grok(Format):
     title = "Grok CLI"
     schema = "grok"
     pairing = "direct"
+    programs = ("grok",)
     result_key = "tool_call_id"
     harmless = frozenset({"read_file", "grep", "list_dir", "web_search", "web_fetch"})
     forker = GrokForker

@@ -102,6 +102,7 @@ class Kimi(Format):
     title = "Kimi CLI"
     schema = "kimi"
     pairing = "direct"
+    programs = ("kimi",)
     result_key = "tool_call_id"
     waits = frozenset({"AskUserQuestion", "ExitPlanMode"})
     harmless = frozenset({"ReadFile", "ReadMediaFile", "Glob", "Grep", "SearchWeb", "FetchURL"})

@@ -59,6 +59,7 @@ class OpenCode(ReadOnly):
 
     fields = fields_of(_FROZEN, _OPAQUE)
     name = "opencode"
+    programs = ("opencode",)
     title = "OpenCode"
     call_key = result_key = "callID"
     waits = frozenset({"question"})

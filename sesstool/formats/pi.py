@@ -39,7 +39,7 @@ from sesstool.formats.terms import Origin, Question, Score, Tracker
 from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text, is_blank, is_placeholder
 from sesstool.records.jsonspan import dumps, with_members
-from sesstool.records.live import process_alive
+from sesstool.records.processes import still_there
 from sesstool.records.recover import Record
 from sesstool.records.source import read_file
 
@@ -112,6 +112,7 @@ class Pi(Format):
     result_key = "toolCallId"
     keep_key = "firstKeptEntryId"
     pairing = "direct"
+    programs = ("pi",)
     harmless = frozenset({"read", "grep", "find", "ls"})
     forker = PiForker
     scribe = PiScribe
@@ -241,11 +242,12 @@ class Pi(Format):
 
     def writer(self, path: Path) -> str | None:
         """See `Format.writer`: OpenClaw writes its process into a lock beside the session."""
+        lock = path.with_name(f"{path.name}.lock")
         try:
-            pid = mapping(json.loads(read_file(path.with_name(f"{path.name}.lock")))).get("pid")
+            pid = mapping(json.loads(read_file(lock))).get("pid")
         except (OSError, ValueError):
             return None
-        if type(pid) is int and process_alive(pid):
+        if type(pid) is int and still_there(pid, lock):
             return f"OpenClaw writes this session (process {pid})"
         return None
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from glob import escape
@@ -33,11 +34,11 @@ from sesstool.formats.forking import UuidForker
 from sesstool.formats.payloads import Payload, members
 from sesstool.formats.qwen_tracker import QwenTracker
 from sesstool.formats.side_files import below, home_of, present
-from sesstool.formats.terms import Origin, Question, Score, SideFile, Trace, Tracker
+from sesstool.formats.terms import Origin, Question, Running, Score, SideFile, Trace, Tracker
 from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text, is_placeholder
 from sesstool.records.jsonspan import dumps, with_members
-from sesstool.records.live import process_alive
+from sesstool.records.processes import still_there
 from sesstool.records.recover import Record
 from sesstool.records.source import is_transcript, read_file
 
@@ -65,6 +66,8 @@ _FILE_ID = re.compile(r"[0-9a-fA-F-]{32,36}\.jsonl")
 _STAYS = frozenset(
     {"type", "version", "directory", "exitCode", "outcome", "fileName", "filePath", "subagentName"}
 )
+# Where the agent notes who runs a session.
+_LOCKS, _RUNTIME = "tmp/session-writer-locks", "projects/*/chats/*.runtime.json"
 _SIDE = (".runtime.json", ".worktree.json", ".pr.json")
 
 _FROZEN = """
@@ -126,6 +129,7 @@ class Qwen(Format):
     call_key = "functionCall/id"
     result_key = "functionResponse/id"
     pairing = "direct"
+    programs = ("qwen",)
     waits = frozenset({"ask_user_question", "exit_plan_mode"})
     harmless = frozenset(
         {"read_file", "read_many_files", "list_directory", "glob", "grep_search", "web_search"}
@@ -242,15 +246,17 @@ class Qwen(Format):
         home, name = self.home(path), self.session_id(path)
         if home is None or not name:
             return None
-        lock = home / "tmp" / "session-writer-locks" / f"{name}.lock"
-        for place in (lock, path.with_name(f"{name}.runtime.json")):
-            try:
-                pid = mapping(json.loads(read_file(place))).get("pid")
-            except (OSError, ValueError, RecursionError):
-                continue
-            if type(pid) is int and process_alive(pid):
+        for note in (home / _LOCKS / f"{name}.lock", path.with_name(f"{name}.runtime.json")):
+            if pid := _noted(note):
                 return f"Qwen Code runs this session (process {pid})"
         return None
+
+    def running(self, home: Path) -> Iterable[Running]:
+        """See `Format.running`."""
+        for pattern, ending in ((f"{_LOCKS}/*.lock", ".lock"), (_RUNTIME, ".runtime.json")):
+            for note in home.glob(pattern):
+                if pid := _noted(note):
+                    yield Running(f"process {pid}", note.name.removesuffix(ending), pid=pid)
 
     def session_id(self, path: Path) -> str:
         """See `Format.session_id`."""
@@ -399,3 +405,15 @@ def _compacted(content: Any, n: int) -> list[Event]:
     role = "assistant" if held.get("role") == "model" else "user"
     parts, at = held.get("parts"), f"{_HISTORY}/{n}/parts"
     return [*_parts(parts, at), Message(at, role, parts)]
+
+
+def _noted(note: Path) -> int:
+    """The process that noted in a file of this computer that it runs a session, 0 for none."""
+    try:
+        told = mapping(json.loads(read_file(note)))
+    except (OSError, ValueError, RecursionError):
+        return 0
+    pid, began = told.get("pid"), text(told.get("process_start_identity"))
+    ticks = began.rpartition(":")[2] if began.startswith("linux:") else None
+    here = told.get("hostname") in (None, platform.node())
+    return pid if here and type(pid) is int and still_there(pid, note, ticks) else 0

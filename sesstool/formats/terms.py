@@ -159,15 +159,14 @@ class Trace(NamedTuple):
 class Running(NamedTuple):
     """A process of an agent that has a session open, as its own registry or locks tell.
 
-    `who` is that in a few words. `session` is the id, "" where only the `folder` is known that the
-    process runs in: then the newest session of that project is meant. `waits` says that it waits
-    for a person, None where that is not told.
+    `who` is that in a few words. `session` is the id. `waits` says that it waits for a person, None
+    where that is not told. `pid` is the number of the process, 0 where that is not told.
     """
 
     who: str
-    session: str = ""
-    folder: str = ""
+    session: str
     waits: bool | None = None
+    pid: int = 0
 
 
 class Origin(NamedTuple):

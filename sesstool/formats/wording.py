@@ -40,6 +40,9 @@ INJECTED = re.compile(r"\s*(?:</?[a-z][\w-]*>|# AGENTS\.md instructions|Caveat: 
 
 STOPPED = frozenset({"turn_aborted", "abort"})
 """What agents call a record which says that a person broke off a turn."""
+BEGUN = frozenset({"task_started", "turn_started"})
+OVER = frozenset({"task_complete", "turn_complete"}) | STOPPED
+"""What agents that tell it call the records which say that a turn begins, or is over."""
 STOPPED_WORDS = ("[Request interrupted by user", "<turn_aborted>")
 """So begins what they say of it in a person's place."""
 

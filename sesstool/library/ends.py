@@ -97,7 +97,7 @@ class Ends:
 
     def back(self, most: int = MOST) -> list[Record]:
         """Read on from the end backwards; the same."""
-        span, end = self.size - self._tail, self._tail
+        span, end = max(self._span, self.size - self._tail), self._tail
         data = b""
         while not data and self._head < end and self.size - end < most and span <= MOST:
             start = max(end - span, self._head)

@@ -31,7 +31,7 @@ from sesstool.formats.events import (
 )
 from sesstool.formats.registry import ENOUGH, SAMPLE, by_name, detect
 from sesstool.formats.terms import Origin, Score
-from sesstool.formats.wording import INJECTED, STOPPED, STOPPED_WORDS
+from sesstool.formats.wording import BEGUN, INJECTED, OVER, STOPPED, STOPPED_WORDS
 from sesstool.library.discover import Item
 from sesstool.library.ends import MOST, Ends, open_ends
 from sesstool.model.moments import moment
@@ -52,9 +52,10 @@ STATES = (
 """What a session is in, in one word: the first of these that is so."""
 ATTENTION = ("unreadable", "damaged", "repairable", "in use")
 """Those that a person should look at."""
-ENDS = ("answer", "prompt", "call", "question", "result", "compaction", "stopped")
+ENDS = ("answer", "prompt", "call", "question", "result", "compaction", "stopped", "unfinished")
 """What a session may end with; "call" where one has no result, "question" where it waits for a
-person's, "stopped" where a person broke off what was done."""
+person's, "stopped" where a person broke off what was done, "unfinished" where an agent answered
+that tells when its turn is over, and has not."""
 
 # How much of each end is read at first, and how far for a prompt or for what was done last.
 _BRIEF, _FULL = (1 << 12, 1 << 15), (1 << 16, MOST)
@@ -136,7 +137,7 @@ def _look(item: Item, known: Glance, ends: Ends, most: int, *, counted: bool) ->
         count = _count(ends) if counted else -1
         why = error.message
         return replace(known, state="unknown", why=why, records=count, exact=ends.whole)
-    seen = _told(form, ends, plain, most if form.known else 0)
+    seen = _told(form, ends, plain, most if form.known else 0, counted=counted)
     found = ends.records
     torn = ends.torn or (ends.cut and found[-1].value is None)
     state, why = _state(found, torn=torn)
@@ -193,7 +194,7 @@ def _state(found: Sequence[Record], *, torn: bool) -> tuple[str, str]:
     return "ok", "no damage is seen at its beginning and end"
 
 
-def _told(form: Format, ends: Ends, plain: Path, most: int) -> dict[str, Any]:
+def _told(form: Format, ends: Ends, plain: Path, most: int, *, counted: bool) -> dict[str, Any]:
     """What the records at both ends tell, by the names that a Glance has for it.
 
     For the title and for what was done last, up to `most` bytes of an end are read.
@@ -205,14 +206,14 @@ def _told(form: Format, ends: Ends, plain: Path, most: int) -> dict[str, Any]:
     while not title and (more := _meanings(form, ends.further(most))):
         title = _called(form, more) or _asked(more)
         first += more
-    end = _ending(form, last or first)
-    while not end.word and (more := _meanings(form, ends.back(most))):
+    end, far = _ending(form, last or first), MOST if form.known else 0
+    while _unsettled(end, counted=counted) and (more := _meanings(form, ends.back(far))):
         last[:0] = more
         end = _ending(form, last)
     told = [*first, *last]
     if ends.whole:
         end = _ending(form, told)
-    good = (told if ends.whole or not last else last)[end.good] if end.good >= 0 else None
+    done = (told if ends.whole or not last else last)[: end.good + 1]
     meanings = [one.meaning for one in told]
     values = [one.value for one in told]
     times = [time for meaning in meanings if (time := moment(meaning.time))]
@@ -230,8 +231,8 @@ def _told(form: Format, ends: Ends, plain: Path, most: int) -> dict[str, Any]:
         "owner": owner,
         "ends": end.word,
         "open": end.open,
-        "good": moment(good.meaning.time) if good else None,
-        "good_end": good.end if good else -1,
+        "good": max(filter(None, (moment(one.meaning.time) for one in done)), default=None),
+        "good_end": done[-1].end if done else -1,
     }
 
 
@@ -298,7 +299,8 @@ class _Ending(NamedTuple):
 
 def _ending(form: Format, told: Sequence[_Told]) -> _Ending:
     """What the session itself ends with; see ENDS."""
-    last, unanswered, good = "", dict[str, str](), -1
+    last, unanswered, begun = "", dict[str, str](), False
+    good = sure = -1  # where all seems done, and where it was when the turn began
     own = any(not one.meaning.scope for one in told)  # without those of subagents
     paired = form.pairing != "none"  # else nothing tells which call has its result
     for at, (_, meaning, _) in enumerate(told):
@@ -312,7 +314,12 @@ def _ending(form: Format, told: Sequence[_Told]) -> _Ending:
                 results.append(event.id)
             else:
                 word = word or _spoken(event)
+                begun = _begun(event, begun)
         word = "call" if calls else "result" if results else word
+        if word in ("prompt", "compaction"):
+            sure = good
+        elif word == "call":
+            good = sure  # what was said before it did not end the turn
         if unanswered and word in ("prompt", "answer", "stopped"):
             unanswered.clear()  # whoever goes on has left them
         unanswered |= calls
@@ -325,7 +332,21 @@ def _ending(form: Format, told: Sequence[_Told]) -> _Ending:
     if unanswered:
         word = "question" if form.waits.issuperset(tools) else "call"
         return _Ending(word, tools, good)
+    if begun and last == "answer":
+        return _Ending("unfinished", (), sure)
     return _Ending("result" if last == "call" else last, (), good)
+
+
+def _begun(event: Event, begun: bool) -> bool:
+    """Whether a turn has begun and is not over, by what an agent says that tells it."""
+    if isinstance(event, StateChange | Meta) and event.name in BEGUN | OVER:
+        return event.name in BEGUN
+    return begun
+
+
+def _unsettled(end: _Ending, *, counted: bool) -> bool:
+    """Whether more must be read of what was done last: for `good` too, where time is taken."""
+    return not end.word or (counted and end.good < 0 and end.word not in _DONE)
 
 
 def _spoken(event: Event) -> str:

@@ -15,7 +15,7 @@ from sesstool.library.glance import look
 from sesstool.library.living import Alive, alive
 from sesstool.library.overview import survey
 from sesstool.library.standing import Standing, standing
-from sesstool.records.live import machine_started
+from sesstool.records.processes import machine_started
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys

@@ -24,6 +24,7 @@ _BROKEN_OFF = {
     "call": "a tool was called, and no result is recorded",
     "question": "a question to a person has no answer",
     "result": "a tool had answered, and the agent had not gone on",
+    "unfinished": "the agent had answered, and its turn was not over",
     "prompt": "the prompt has no answer",
 }
 
@@ -72,7 +73,10 @@ def standing(
         return told._replace(word="interrupted", why=why, lost=lost)
     if overdue:
         return told._replace(word="past retention", why=overdue)
-    return told._replace(word="clean", why=_done(glance.ends))
+    why = _done(glance.ends)
+    if glance.format and by_name(glance.format).belated and glance.ends == "answer":
+        why += ", or a tool was at work: this agent records a call when it has its result"
+    return told._replace(word="clean", why=why)
 
 
 def _waits(alive: Alive, ends: str) -> bool:

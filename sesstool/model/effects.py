@@ -142,6 +142,11 @@ def effects(
     return list(dict.fromkeys(_effects(name, arguments)))
 
 
+def kind_of(name: str) -> str:
+    """What a tool of this name does, in a word: "command", "file", "look"; "" where unknown."""
+    return _KINDS.get(_plain(name), "")
+
+
 def files_read(name: str, arguments: Any) -> list[str]:
     """The files that a call of this tool reads, each once, as they are spelled there.
 

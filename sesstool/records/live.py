@@ -1,4 +1,4 @@
-"""Who is writing this file: leases, open descriptors, locks and processes.
+"""Who is writing this file: leases, open descriptors and locks.
 
 Nothing here waits, takes a lock, or keeps a file open. Where the system cannot tell, as on
 macOS and Windows, only locks and the time of the last write are left to judge by.
@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +26,6 @@ except ImportError:
     fcntl = None  # type: ignore[assignment] # Windows has none
 
 _PROC = Path("/proc")
-_DEAD = "ZX"
-_seen: ContextVar[list[tuple[int, str, str]] | None] = ContextVar("_seen", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,83 +113,30 @@ def lock_is_held(path: Path) -> bool:
 
     False where the file is missing or the system cannot tell.
     """
+    found = _lockers(path)
+    return _darwin_lock_is_held(path) if found is None else bool(found)
+
+
+def locker(path: Path) -> int:
+    """The number of the process that holds a lock on the file, 0 where that is not told."""
+    return next((pid for pid in _lockers(path) or () if pid > 0), 0)
+
+
+def _lockers(path: Path) -> list[int] | None:
+    """Whose locks on a file the system's table has; None where there is no file or no table."""
     try:
         inode = path.stat().st_ino
         table = (_PROC / "locks").read_text()
     except OSError:
-        return _darwin_lock_is_held(path)
+        return None
     # The device is left out: on btrfs and overlay the table names another one than stat does.
-    return any(
-        fields[1] in ("POSIX", "FLOCK", "OFDLCK") and fields[5].endswith(f":{inode}")
+    return [
+        int(fields[4])
         for fields in map(str.split, table.splitlines())
         if len(fields) >= 6
-    )
-
-
-def process_alive(pid: int, started: str | None = None) -> bool:
-    """Whether the process runs; a zombie does not.
-
-    `started` is its start time as in field 22 of /proc/PID/stat: another process that has the
-    number now is not the one asked for. It counts only where /proc tells it.
-    """
-    if pid <= 0:
-        return False
-    fields = _stat(pid)
-    if not fields:
-        return _answers(pid)
-    return fields[0] not in _DEAD and started in (None, fields[19])
-
-
-def machine_started() -> float | None:
-    """When this computer was last started, in seconds since 1970; None where nothing tells."""
-    try:
-        text = (_PROC / "stat").read_text()
-    except OSError:
-        return None
-    told = next((line.split()[1] for line in text.splitlines() if line.startswith("btime ")), "")
-    return float(told) if told else None
-
-
-def start_time(pid: int) -> str | None:
-    """When a process began, as field 22 of /proc/PID/stat has it; None where nothing tells."""
-    fields = _stat(pid)
-    return fields[19] if fields else None
-
-
-def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat behind the name, nothing where it cannot be read."""
-    try:
-        text = (_PROC / str(pid) / "stat").read_text()
-    except OSError:
-        return []
-    # The name before the last parenthesis may itself hold blanks and parentheses.
-    return text.rpartition(")")[2].split()
-
-
-def processes(name: str) -> Iterator[tuple[int, str]]:
-    """The processes of a name, each with the folder that it runs in; none without /proc."""
-    seen = _seen.get()
-    for pid, called, folder in _processes() if seen is None else seen:
-        if called == name:
-            yield pid, folder
-
-
-@contextmanager
-def one_look() -> Iterator[None]:
-    """Inside the block processes are looked at once, for who asks about thousands of sessions."""
-    token = _seen.set(list(_processes()))
-    try:
-        yield
-    finally:
-        _seen.reset(token)
-
-
-def _processes() -> Iterator[tuple[int, str, str]]:
-    """The number, the name and the folder of each process that can be seen."""
-    for process in _PROC.glob("[0-9]*"):
-        with suppress(OSError):  # it ended, or belongs to another user
-            called = (process / "comm").read_text().strip()
-            yield int(process.name), called, str((process / "cwd").readlink())
+        and fields[1] in ("POSIX", "FLOCK", "OFDLCK")
+        and fields[5].endswith(f":{inode}")
+    ]
 
 
 @contextmanager
@@ -282,19 +226,6 @@ def _name(pid: int) -> str:
     except OSError:
         return ""
     return f" ({''.join(c for c in name if c.isprintable())})"
-
-
-def _answers(pid: int) -> bool:
-    """Whether a process has this number, asked with the signal that does nothing."""
-    if os.name == "nt":
-        return True  # there it would end the process
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # it belongs to another user
-    return True
 
 
 def _darwin_lock_is_held(path: Path) -> bool:

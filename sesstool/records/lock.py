@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sesstool.errors import LiveSessionError, WriteError
-from sesstool.records.live import lock_is_held, process_alive, start_time
+from sesstool.records.live import lock_is_held
+from sesstool.records.processes import process_alive, start_time
 from sesstool.records.source import open_file
 from sesstool.records.write import cannot_write
 

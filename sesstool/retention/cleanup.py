@@ -25,7 +25,8 @@ from sesstool.formats.values import mapping, text
 from sesstool.records.guard import locked, uninterrupted
 from sesstool.records.heal import decode_any
 from sesstool.records.lines import each_line
-from sesstool.records.live import find_user, processes
+from sesstool.records.live import find_user
+from sesstool.records.processes import processes
 from sesstool.records.source import fingerprint
 from sesstool.records.transact import rewrite_file
 from sesstool.records.undo import open_raw
@@ -152,9 +153,9 @@ def clean(
     """
     trace, path = residue.trace, real_path(residue.path)
     if residue.trace.program and not ignore_live:
-        for pid, _ in processes(trace.program):
+        for process in processes(trace.program):
             raise LiveSessionError(
-                f"{path} is in use: {trace.program} runs (process {pid})",
+                f"{path} is in use: {trace.program} runs (process {process.pid})",
                 hint=_CLOSE,
             )
     if whole:

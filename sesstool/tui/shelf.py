@@ -182,6 +182,7 @@ def details(item: Item, glances: Glances) -> Iterator[Line | Span | str]:
 
 _ARTICLES = {
     "answer": "an answer",
+    "unfinished": "an unfinished turn",
     "prompt": "a prompt",
     "call": "a call without result",
     "question": "a question to a person",
