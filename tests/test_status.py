@@ -191,7 +191,8 @@ def test_what_a_policy_takes_away_is_past_retention(capsys, projects, tmp_path):
     """With the reason of the rule; nothing is changed."""
     talk = jsonl(prompt(1, None), answer(2, 1))
     path = put(projects / f"{SESSION}.jsonl", talk, time.time() - 5 * 86_400)
-    put(projects / f"{THIRD}.jsonl", talk)
+    # Other records: copies would age as one.
+    put(projects / f"{THIRD}.jsonl", jsonl(prompt(11, None), answer(12, 11)))
     policy = put(tmp_path / "p.toml", b'version = 1\n[[rule]]\nname = "old"\nexpire_after = "2d"\n')
     before = path.read_bytes()
     row = told(capsys, "--policy", str(policy))[SESSION]
