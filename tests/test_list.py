@@ -157,6 +157,36 @@ def test_names_and_titles_cannot_act_on_a_terminal(projects, capsys):
         assert not {"\x1b", "\x07", "\x9b"} & set(told.out + told.err)
 
 
+def test_forks_stand_below_what_they_come_from(projects, capsys):
+    """In a tree; in a list they say so."""
+    put(projects / f"{SESSION}.jsonl", prompt(1, None, "trim the wick"), answer(2, 1))
+    from_it = {"forkedFrom": {"sessionId": SESSION, "messageUuid": uid(2)}}
+    fork = prompt(1, None, "trim the wick", sessionId=OTHER, **from_it)
+    put(projects / f"{OTHER}.jsonl", fork, prompt(3, 1, "now oil it", sessionId=OTHER))
+    again = {"forkedFrom": {"sessionId": OTHER, "messageUuid": uid(3)}}
+    third = "5e551000-0000-4000-8000-000000000003"
+    put(projects / f"{third}.jsonl", prompt(1, None, "and again", sessionId=third, **again))
+    sub = projects / SESSION / "subagents" / "agent-a1.jsonl"
+    put(sub, prompt(4, None, "look", isSidechain=True, agentId="a1"))
+    assert [row["id"] for row in listed(capsys, "--tree")] == [SESSION, "agent-a1", OTHER, third]
+    assert listed(capsys)[1]["fork_of"] == SESSION
+    assert run(["list", "--tree"]) == 0
+    titles = [line.partition("/srv/beacon  ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert titles[1:] == ["trim the wick", "↳ look", "↳ trim the wick", "  ↳ and again"]
+    assert run(["list", "--limit", "2"]) == 0
+    shown = capsys.readouterr()
+    assert f"fork of {SESSION[:36]}: trim the wick" in shown.out
+    assert "2 sessions of 3" in shown.err
+
+
+def test_forks_of_each_other_are_listed(projects, capsys):
+    """Each once."""
+    for name, other in ((SESSION, OTHER), (OTHER, SESSION)):
+        origin = {"forkedFrom": {"sessionId": other, "messageUuid": uid(1)}}
+        put(projects / f"{name}.jsonl", prompt(1, None, sessionId=name, **origin))
+    assert {row["id"] for row in listed(capsys, "--tree")} == {SESSION, OTHER}
+
+
 # What the files beside tell.
 
 

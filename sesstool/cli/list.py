@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -13,11 +14,12 @@ from sesstool.cli.common import Common, Moment, common
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.outputs import destination
 from sesstool.formats.registry import FORMATS
-from sesstool.library.arrange import ORDERS, Query, families, ordered
+from sesstool.library import arrange
+from sesstool.library.arrange import ORDERS, Query, Twig, families, ordered
 from sesstool.library.discover import Item, discover
 from sesstool.library.glance import STATES
 from sesstool.report import listing
-from sesstool.report.amounts import count, size
+from sesstool.report.amounts import counted, size
 
 
 @click.command("list")
@@ -46,6 +48,7 @@ from sesstool.report.amounts import count, size
 )
 @click.option("--limit", type=click.IntRange(0), default=0, help="So many at most; 0 lists all.")
 @click.option("--parts", is_flag=True, help="Subagents as well, below their sessions.")
+@click.option("--tree", is_flag=True, help="Forks and subagents below what they come from.")
 @click.option("--no-cache", is_flag=True, help="Look at every file anew, and keep nothing of it.")
 @key_options
 def command(
@@ -59,6 +62,7 @@ def command(
     sort: str,
     limit: int,
     parts: bool,
+    tree: bool,
     no_cache: bool,
     identities: tuple[Path, ...],
     passphrase_fd: int | None,
@@ -75,10 +79,9 @@ def command(
     rows = marked(survey(found(paths), keys, kept=not no_cache))
     query = Query(frozenset(agents), frozenset(projects), frozenset(states), text, since)
     family = families(ordered((row for row in rows if query.fits(row)), sort))
-    sessions = [*family.sessions, *family.loose] if parts else family.sessions
-    shown = sessions[:limit] if limit else sessions
-    below = family.parts if parts else {}
-    every = [one for row in shown for one in (row, *below.get(row[0], ()))]
+    twigs = arrange.tree(family) if tree else arrange.flat(family, parts=parts)
+    shown = _first(twigs, limit)
+    every = [twig.row for twig in shown]
     with destination(shared) as out:
         if shared.output_format == "json":
             out.write(listing.to_json(every).encode())
@@ -88,8 +91,8 @@ def command(
             out.writelines(line.encode() for line in listing.concise(every))
         elif shown:
             wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-            out.write(listing.table(shown, below, wide).encode())
-    shared.note(_summary(len(shown), len(sessions), sum(row[0].size for row in shown)))
+            out.write(listing.table(shown, wide).encode())
+    shared.note(_summary(shown, twigs))
     if not rows:
         shared.note("next: sesstool config homes tells where was looked")
     return 0
@@ -104,6 +107,13 @@ def found(paths: tuple[str, ...]) -> list[Item]:
     return list(sessions(paths))
 
 
-def _summary(shown: int, every: int, total: int) -> str:
-    more = f" of {every:,}" if shown < every else ""
-    return f"{count(shown, 'session')}{more}, {size(total)}"
+def _first(twigs: Sequence[Twig], limit: int) -> Sequence[Twig]:
+    """The first sessions, so many, with their parts; 0 for all."""
+    starts = [at for at, twig in enumerate(twigs) if not twig.is_part]
+    return twigs[: starts[limit]] if limit and limit < len(starts) else twigs
+
+
+def _summary(shown: Sequence[Twig], twigs: Sequence[Twig]) -> str:
+    some, every = (sum(not twig.is_part for twig in found) for found in (shown, twigs))
+    more = f" of {every:,}" if some < every else ""
+    return f"{counted(some, 'session')}{more}, {size(sum(twig.row[0].size for twig in shown))}"

@@ -176,6 +176,53 @@ def families(rows: Iterable[Row]) -> Family:
     return family
 
 
+class Twig(NamedTuple):
+    """A row of a list, and where it hangs: so many rows deep, `is_part` of the one above or not."""
+
+    row: Row
+    depth: int = 0
+    is_part: bool = False
+
+
+def flat(family: Family, *, parts: bool) -> list[Twig]:
+    """The sessions, each with its parts below it where these are asked for."""
+    below = family.parts if parts else {}
+    found = []
+    for row in [*family.sessions, *(family.loose if parts else ())]:
+        found.append(Twig(row))
+        found += [Twig(part, 1, is_part=True) for part in below.get(row[0], ())]
+    return found
+
+
+def tree(family: Family) -> list[Twig]:
+    """The sessions with their parts, and their forks with theirs, below them; the order stays."""
+    by_id = {(agent_of(row), id_of(row)): row[0] for row in family.sessions}
+    forks: dict[Item, list[Row]] = defaultdict(list)
+    roots = []
+    for row in family.sessions:
+        origin = row[1].origin if row[1] else None
+        parent = by_id.get((agent_of(row), origin.session)) if origin else None
+        if parent is None or parent is row[0]:
+            roots.append(row)
+        else:
+            forks[parent].append(row)
+    found: list[Twig] = []
+    seen: set[Item] = set()
+    todo = [(row, 0) for row in reversed([*roots, *family.loose])]
+    while todo or len(seen) < len(family.sessions):
+        if not todo:  # in hostile files sessions may be forks of each other
+            todo = [next((row, 0) for row in family.sessions if row[0] not in seen)]
+        row, depth = todo.pop()
+        if row[0] in seen:
+            continue
+        seen.add(row[0])
+        found.append(Twig(row, depth))
+        below = family.parts.get(row[0], ())
+        found += [Twig(part, depth + 1, is_part=True) for part in below]
+        todo += [(fork, depth + 1) for fork in reversed(forks.get(row[0], ()))]
+    return found
+
+
 def _nearest(item: Item, owners: Iterable[Item]) -> Item | None:
     """The session, of those of one id, that lies nearest: homes may have copies."""
     others = [one for one in owners if one is not item]

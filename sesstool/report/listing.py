@@ -9,7 +9,15 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from sesstool.library.arrange import Row, agent_of, id_of, owner_of, project_of, state_of
+from sesstool.library.arrange import (
+    Row,
+    Twig,
+    agent_of,
+    id_of,
+    owner_of,
+    project_of,
+    state_of,
+)
 from sesstool.report.amounts import size
 from sesstool.text import elide, from_here, safe, width
 
@@ -19,20 +27,15 @@ _SHORT, _WHOLE = 8, 13
 _PROJECT = 28
 
 
-def table(rows: Sequence[Row], parts: Mapping[Any, Sequence[Row]], columns: int = 0) -> str:
-    """A row for each session and, below it, for each of its `parts`; at most `columns` wide."""
-    every = [one for row in rows for one in (row, *parts.get(row[0], ()))]
-    names = short_ids(every)
+def table(twigs: Sequence[Twig], columns: int = 0) -> str:
+    """A row for each session, at most `columns` wide; what hangs from another is set in."""
+    names = short_ids(twig.row for twig in twigs)
     lines: list[tuple[str, ...]] = [
         ("STATE", "LAST WRITE", "SIZE", "AGENT", "ID", "PROJECT", "TITLE")
     ]
     now = datetime.now()  # noqa: DTZ005 - local time is meant
-    projects = {path: _project(path) for path in {where(row) for row in every}}
-    for row in rows:
-        lines.append(_line(row, names, projects, now))
-        if parts:
-            below = parts.get(row[0], ())
-            lines += [_line(part, names, projects, now, "↳ ") for part in below]
+    projects = {path: _project(path) for path in {where(twig.row) for twig in twigs}}
+    lines += [_line(twig, names, projects, now) for twig in twigs]
     return aligned(lines, columns, right=(2,))
 
 
@@ -151,13 +154,11 @@ def _project(path: str) -> str:
 
 
 def _line(
-    row: Row,
-    names: Mapping[str, str],
-    projects: Mapping[str, str],
-    now: datetime,
-    mark: str = "",
+    twig: Twig, names: Mapping[str, str], projects: Mapping[str, str], now: datetime
 ) -> tuple[str, ...]:
+    row = twig.row
     item, glance = row
+    title = (glance.title if glance else "") or safe(item.trouble) or from_here(item.path)
     return (
         state_of(row) or "–",
         day(datetime.fromtimestamp(item.mtime / 1e9) if item.mtime > 0 else None, now),  # noqa: DTZ006 - local time is meant
@@ -165,8 +166,16 @@ def _line(
         agent_of(row) or "–",
         safe(names[id_of(row)]),
         projects[where(row)],
-        mark + ((glance.title if glance else "") or safe(item.trouble) or from_here(item.path)),
+        f"{'  ' * (twig.depth - 1)}↳ {title}" if twig.depth else _fork(row, names) + title,
     )
+
+
+def _fork(row: Row, names: Mapping[str, str]) -> str:
+    """Which session a row goes on from, in words."""
+    origin = row[1].origin if row[1] else None
+    if origin is None or owner_of(row):
+        return ""
+    return f"fork of {safe(names.get(origin.session, origin.session[:_SHORT]))}: "
 
 
 def _iso(when: datetime | None) -> str | None:
