@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 
 from sesstool.cli.common import Common, Moment, common
+from sesstool.cli.filters import agents_option, no_cache_option, projects_option
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.outputs import destination
-from sesstool.formats.registry import FORMATS
 from sesstool.library import arrange
 from sesstool.library.arrange import ORDERS, Query, Twig, families, ordered
 from sesstool.library.discover import Item, discover
@@ -25,15 +25,8 @@ from sesstool.report.amounts import counted, size
 @click.command("list")
 @common(*listing.FORMATS)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    type=click.Choice([form.name for form in FORMATS]),
-    metavar="AGENT",
-    help="Only sessions of this agent, by the name of its format.",
-)
-@click.option("--project", "projects", multiple=True, help="Only this project: a path, or a name.")
+@agents_option
+@projects_option
 @click.option(
     "--state", "states", multiple=True, type=click.Choice(STATES), help="Only in this state."
 )
@@ -49,7 +42,7 @@ from sesstool.report.amounts import counted, size
 @click.option("--limit", type=click.IntRange(0), default=0, help="So many at most; 0 lists all.")
 @click.option("--parts", is_flag=True, help="Subagents as well, below their sessions.")
 @click.option("--tree", is_flag=True, help="Forks and subagents below what they come from.")
-@click.option("--no-cache", is_flag=True, help="Look at every file anew, and keep nothing of it.")
+@no_cache_option
 @key_options
 def command(
     shared: Common,

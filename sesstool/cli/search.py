@@ -13,11 +13,11 @@ import click
 
 from sesstool.api.searching import Found, Part, Tally, Wanted, search
 from sesstool.cli.common import Common, Moment, Progress, common, err, out_stream
+from sesstool.cli.filters import agents_option, projects_option
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.outputs import lean_heap, refuse_output, tell
 from sesstool.cli.streams import noted
 from sesstool.errors import AuthError, SesstoolError, UsageError
-from sesstool.formats.registry import FORMATS
 from sesstool.records.write import create
 from sesstool.report import search as reports
 from sesstool.report.search import Report, report, summary
@@ -33,15 +33,8 @@ _NOTHING, _UNSEARCHED = 1, 3
 @click.option("-s", "--case-sensitive", "case", is_flag=True, help="Capitals count.")
 @click.option("--role", "roles", multiple=True, help="Only what this role said: user, assistant.")
 @click.option("--tool", "tools", multiple=True, help="Only calls of this tool and their results.")
-@click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    type=click.Choice([form.name for form in FORMATS]),
-    metavar="AGENT",
-    help="Only sessions of this agent, as `list` names it.",
-)
-@click.option("--project", "projects", multiple=True, help="Only this project: a path, or a name.")
+@agents_option
+@projects_option
 @click.option("--since", type=Moment(first=True), help="Only records from this date or time on.")
 @click.option("--until", type=Moment(), help="Only records up to this date or time.")
 @click.option(

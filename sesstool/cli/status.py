@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import click
 
 from sesstool.cli.common import Common, common, out_stream, settings
+from sesstool.cli.filters import agents_option, no_cache_option, projects_option
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.list import found
 from sesstool.cli.outputs import destination
-from sesstool.formats.registry import FORMATS
 from sesstool.library.arrange import Query, families, ordered
 from sesstool.library.situation import Situation, Told, closer, situation
 from sesstool.library.standing import OPEN, STANDINGS
@@ -33,15 +33,8 @@ _CLOSELY = 200
 @click.command("status")
 @common(*report.FORMATS)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option(
-    "--agent",
-    "agents",
-    multiple=True,
-    type=click.Choice([form.name for form in FORMATS]),
-    metavar="AGENT",
-    help="Only sessions of this agent, by the name of its format.",
-)
-@click.option("--project", "projects", multiple=True, help="Only this project: a path, or a name.")
+@agents_option
+@projects_option
 @click.option(
     "--state",
     "states",
@@ -70,7 +63,7 @@ _CLOSELY = 200
     show_default=True,
     help="With --watch: look every so many seconds.",
 )
-@click.option("--no-cache", is_flag=True, help="Look at every file anew, and keep nothing of it.")
+@no_cache_option
 @key_options
 def command(
     shared: Common,

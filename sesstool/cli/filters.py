@@ -1,0 +1,22 @@
+"""Options that say which of the sessions on this computer are meant, shared by what looks at all."""
+
+from __future__ import annotations
+
+import click
+
+from sesstool.formats.registry import FORMATS
+
+agents_option = click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    type=click.Choice([form.name for form in FORMATS]),
+    metavar="AGENT",
+    help="Only sessions of this agent, by the name of its format.",
+)
+projects_option = click.option(
+    "--project", "projects", multiple=True, help="Only this project: a path, or its last name."
+)
+no_cache_option = click.option(
+    "--no-cache", is_flag=True, help="Look at every file anew, and keep nothing of it."
+)
