@@ -1,4 +1,4 @@
-"""Options that say which of the sessions on this computer are meant, shared by what looks at all."""
+"""Options of what looks at all sessions of this computer: which of them are meant."""
 
 from __future__ import annotations
 
