@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +23,13 @@ from sesstool.library.arrange import Query, families, ordered
 from sesstool.library.situation import Situation, Told, closer, situation
 from sesstool.library.standing import OPEN, STANDINGS
 from sesstool.report import status as report
+from sesstool.text import elide
 
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
+# A screen of its own without a cursor, and the terminal as it was.
+_ENTER, _LEAVE = b"\x1b[?1049h\x1b[?25l", b"\x1b[?25h\x1b[?1049l"
 # So many of those that are shown are looked at more closely for the last good state.
 _CLOSELY = 200
 
@@ -166,11 +170,12 @@ def _watch(
     live = sys.stdout.isatty() and shared.output_format == "text"
     out = out_stream()
     try:
+        out.write(_ENTER if live else b"")
         while True:
             seen = look()
             if live:
-                out.write(b"\x1b[H\x1b[2J" + _screen(seen, _shown(seen, wanted), limit).encode())
-                out.write(report.summary(one.standing.word for one in seen.told).encode() + b"\n")
+                summary = report.summary(one.standing.word for one in seen.told)
+                out.write(_frame(_screen(seen, _shown(seen, wanted), limit), summary))
             else:
                 after = {one.row[0].path: one.standing.word for one in seen.told}
                 for one in seen.told if before is not None else _shown(seen, wanted):
@@ -181,6 +186,25 @@ def _watch(
             time.sleep(interval)
     except KeyboardInterrupt:
         return 0
+    finally:
+        with suppress(OSError):  # the terminal is gone
+            out.write(_LEAVE if live else b"")
+            out.flush()
+
+
+def _frame(text: str, summary: str) -> bytes:
+    """What is drawn over the last screen: whole lines, no more than the terminal has.
+
+    The last one is the summary.
+    """
+    columns, height = shutil.get_terminal_size()
+    lines = text.rstrip("\n").splitlines()
+    room = max(height - 1, 0)
+    if len(lines) > room:
+        kept = max(room - 1, 0)
+        lines = [*lines[:kept], f"… {len(lines) - kept:,} lines more than fit"][:room]
+    shown = (elide(line, columns) + "\x1b[K" for line in [*lines, summary])
+    return ("\x1b[H" + "\n".join(shown) + "\x1b[J").encode()
 
 
 def _change(shared: Common, one: Told, now: datetime) -> bytes:

@@ -56,11 +56,11 @@ def resume_command(row: Row) -> str:
     form = agent_of(row)
     if not form:
         return ""
-    command = by_name(form).resume_command(
-        owner_of(row) or (glance.id if glance else "") or item.id
-    )
-    folder = (glance.cwd if glance else "") or item.project
-    return f"cd {quoted(folder)} && {command}" if command and os.path.isabs(folder) else command  # noqa: PTH117 - a path takes longer
+    name = owner_of(row) or (glance.id if glance else "") or item.id
+    command = by_name(form).resume_command(name)
+    known = item.project if os.path.isabs(item.project) else ""  # noqa: PTH117 - a path takes longer
+    folder = (glance.cwd if glance else "") or known
+    return f"cd {quoted(folder)} && {command}" if command and folder else command
 
 
 def state_of(row: Row) -> str:
