@@ -64,7 +64,7 @@ def scratch(tmp_path, monkeypatch):
     """
     monkeypatch.setattr(os, "fsync", os.fstat)
     monkeypatch.setattr(os, "fdatasync", os.fstat)
-    memory = Path("/dev/shm")  # noqa: S108 - the folder in it has a random name
+    memory = Path("/dev/shm")  # noqa: S108 - a private folder is made in it
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as name:
         folder = Path(name)
         monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))

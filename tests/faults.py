@@ -5,6 +5,7 @@ And the sessions and commands that this is done to.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -12,9 +13,11 @@ import sys
 import traceback
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from sesstool.cli.main import run
+from sesstool.records import live
 from tests.conftest import answer, jsonl, prompt, use
 
 _CHANGING = (
@@ -101,6 +104,49 @@ def at_call(step: int, fault: Fault) -> Callable[[], None]:
             fault(name, call, arguments)
 
     return at_calls(at)
+
+
+def kill_points(action: Callable[[], int], *folders: Path) -> list[int]:
+    """The changes before which a kill leaves something in the folders that none before it left.
+
+    Those in between change nothing that stays: a sync, or a write to a file without a name. A file
+    is one of them by each write, for that is killed in its middle. The last number is one behind
+    all changes. They are told by a run in a process of its own, which does all that it does.
+    """
+    count, points, left = 0, [], None
+
+    def seen(name: str, _call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        nonlocal count, left
+        count += 1
+        if name == "write" and os.fstat(arguments[0]).st_nlink:
+            points.append(count)
+        elif left != (now := [each for folder in folders for each in _tree(folder)]):
+            left = now
+            points.append(count)
+
+    def refuse(*_: object) -> None:
+        raise OSError
+
+    def run_and_tell() -> int:
+        # Who has a lease on a file would wait for itself when its files are read here.
+        live._lease, live._writers = refuse, lambda _: []  # type: ignore[assignment]
+        code = action()
+        sys.stdout.write(f"\npoints {json.dumps([*points, count + 1])}")
+        return code
+
+    code, said = forked(run_and_tell, at_calls(seen))
+    assert code == 0, said
+    return json.loads(said.rpartition("points ")[2])  # type: ignore[no-any-return]
+
+
+def _tree(folder: Path) -> list[tuple[Any, ...]]:
+    """All that is below a folder, with what a file holds, its mode and its time."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        now = path.lstat()
+        kept = () if path.is_dir() else (path.read_bytes(), now.st_mtime_ns)
+        found.append((path, now.st_mode, *kept))
+    return found
 
 
 def at_calls(fault: Fault) -> Callable[[], None]:

@@ -20,9 +20,8 @@ sessions = pytest.mark.parametrize("name", SESSIONS)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", os.fstat)
-    folder = tmp_path / "sessions"
+def folder(scratch):
+    folder = scratch / "sessions"
     folder.mkdir()
     return folder
 

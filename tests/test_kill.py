@@ -20,10 +20,8 @@ sessions = pytest.mark.parametrize("name", SESSIONS)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    # A kill takes nothing away that was written, so nothing must reach a disk here.
-    monkeypatch.setattr(os, "fsync", os.fstat)
-    folder = tmp_path / "sessions"
+def folder(scratch):
+    folder = scratch / "sessions"
     folder.mkdir()
     return folder
 

@@ -45,12 +45,12 @@ class World(Home):
 
 
 @pytest.fixture
-def make(tmp_path, monkeypatch):
+def make(scratch, monkeypatch):
     """Makes a world; syncs are only recorded."""
     crashmodel.only_record(monkeypatch)
 
     def world(name):
-        root = tmp_path / name / "root"
+        root = scratch / name / "root"
         root.mkdir(parents=True)
         monkeypatch.setenv("XDG_STATE_HOME", str(root / "var"))
         return World(root, 1, small=True)

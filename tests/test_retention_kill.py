@@ -8,21 +8,19 @@ import os
 import pytest
 
 from sesstool.retention import trash
-from tests.faults import at_call, error, forked, kill
+from tests.faults import at_call, error, forked, kill, kill_points
 from tests.retained import COMMANDS, Home
 
-# Each seventh step; with EVERY_STEP=1 in the environment each one.
-STRIDE = 1 if os.environ.get("EVERY_STEP") else 7
+# Each seventh step, and each fourth of those at which a kill leaves something else; with
+# EVERY_STEP=1 in the environment each one.
+STRIDE, KILLS = (1, 1) if os.environ.get("EVERY_STEP") else (7, 4)
 names = pytest.mark.parametrize("name", COMMANDS)
 
 
 @pytest.fixture
-def world(tmp_path, monkeypatch):
-    # A kill takes nothing away that was written, so nothing must reach a disk here.
-    monkeypatch.setattr(os, "fsync", os.fstat)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "root").mkdir()
-    return Home(tmp_path / "root")
+def world(scratch):
+    (scratch / "root").mkdir()
+    return Home(scratch / "root")
 
 
 def ended(world, name):
@@ -48,14 +46,15 @@ def test_what_is_killed_is_settled_by_the_next_run(world, name):
     """Each file is there all the time, or told to be gone; at the end all accounts agree."""
     world.begin(name)
     world.keep()
-    for step in range(1, 800, STRIDE):
+    points = kill_points(lambda: world.run(name), world.home, world.state)
+    world.back()
+    assert len(points) > 20
+    for step in (*points[:-1:KILLS], points[-1]):
         killed = forked(lambda: world.run(name), at_call(step, kill))[0] is None
+        assert killed == (step < points[-1])
         assert world.problem() is None, step
         assert ended(world, name) is None, step
         world.back()
-        if not killed:
-            break
-    assert step > 40
 
 
 @names
@@ -79,12 +78,10 @@ def test_a_call_that_fails(world, name):
 
 
 @pytest.fixture
-def large(tmp_path, monkeypatch):
+def large(scratch):
     """The same with 200 sessions."""
-    monkeypatch.setattr(os, "fsync", os.fstat)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "root").mkdir()
-    return Home(tmp_path / "root", groups=200)
+    (scratch / "root").mkdir()
+    return Home(scratch / "root", groups=200)
 
 
 FAULTS = [kill, error(errno.ENOSPC), error(errno.EIO)]

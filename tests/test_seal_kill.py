@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-from tests.faults import at_call, command, forked, kill
+from tests.faults import at_call, command, forked, kill, kill_points
 from tests.sealed import Home
 
 COMMANDS = ["encrypt", "decrypt", "rekey"]
@@ -14,11 +12,8 @@ names = pytest.mark.parametrize("name", COMMANDS)
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
-    # A kill takes nothing away that was written, so nothing must reach a disk here.
-    monkeypatch.setattr(os, "fsync", os.fstat)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return Home(tmp_path / "root")
+def home(scratch):
+    return Home(scratch / "root")
 
 
 @names
@@ -28,19 +23,24 @@ def test_what_is_killed_is_settled_by_the_next_run(home, name):
 
 
 def killed_at_any_step(home, name, every=1):
-    """The next run is told the folder at each second of the steps, and else the session."""
+    """At each of the steps that leave something else; the next run is told folder or session."""
     home.begin(name)
     home.keep()
     ways = [command(*home.commands(path)[name]) for path in (home.home, home.path_for(name))]
-    for step in range(1, 500, every):
-        run = ways[step // every % 2]
+    points = []
+    for run in ways:
+        points.append(kill_points(run, home.home, home.state))
+        home.back()
+    # Where only each second is asked for, the two ways take turns; at 0 nothing is killed.
+    chosen = [(w, step) for w in (0, 1) for step in [*points[w][w % every : -1 : every], 0]]
+    for way, step in chosen:
+        run = ways[way]
         killed = forked(run, at_call(step, kill))[0] is None
+        assert killed == (step > 0)
         assert home.problem() is None, step
         ended = home.wrong(name) is None
         # Where it had ended, nothing is there any more that it could be done to.
         assert run() == 0 or ended, step
         assert home.wrong(name) is None, step
         home.back()
-        if not killed:
-            break
-    assert step > 60
+    assert len(chosen) > 40 // every

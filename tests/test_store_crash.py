@@ -13,7 +13,6 @@ import pytest
 from sesstool import SessionStore
 from sesstool.cli.main import run
 from sesstool.errors import InputError, SesstoolError
-from sesstool.records import live
 from sesstool.records.undo import state_folder
 from tests import crashmodel
 from tests.test_store import SAY, TALKS, call, result
@@ -112,13 +111,12 @@ def is_whole(side):
 
 
 @pytest.fixture
-def worlds(tmp_path, monkeypatch):
+def worlds(scratch, monkeypatch):
     """Makes a world; in all of them syncs are only recorded."""
     crashmodel.only_record(monkeypatch)
-    monkeypatch.setattr(live, "_writers", lambda _: [])
 
     def make(form, policy, name="world"):
-        folder = tmp_path / name
+        folder = scratch / name
         folder.mkdir()
         monkeypatch.setenv("XDG_STATE_HOME", str(folder / "root" / "var"))
         return World(folder, form, policy)

@@ -13,7 +13,7 @@ from sesstool.cli.main import run
 from sesstool.errors import WriteError
 from sesstool.records.live import Writer
 from sesstool.retention import trash
-from tests.faults import at_call, forked, kill
+from tests.faults import at_calls, forked, kill
 from tests.retained import MTIME, OLD, Home
 from tests.test_prune import prune, world
 
@@ -165,23 +165,20 @@ def test_a_session_that_is_written_to_meanwhile_stays_and_is_not_told_to_be_gone
     assert capsys.readouterr().out == ""
 
 
-def broken_off(world, name, step):
-    """Kill a command before the `step`th change that it makes."""
-    assert forked(lambda: world.run(name), at_call(step, kill))[0] is None
-
-
 def test_a_hold_keeps_what_a_killed_run_was_about_to_delete(world, capsys):
     """Nothing that is under a hold goes for good, whoever began it."""
     path = world.home / next(iter(world.old))
     world.begin("delete")
-    world.keep()
-    for step in range(40, 200):
-        broken_off(world, "delete", step)
-        found = [e for e in trash.entries(world.state) if e.stage is trash.Stage.HELD]
-        if found:
-            break
-        world.back()
-    assert found[0].action == "delete"
+
+    def taken():
+        return [e for e in trash.entries(world.state) if e.stage is trash.Stage.HELD]
+
+    def once_taken(*call):
+        if taken():
+            kill(*call)
+
+    assert forked(lambda: world.run("delete"), at_calls(once_taken))[0] is None
+    assert taken()[0].action == "delete"
     assert run(["hold", "add", "late", CLAUDE, "--reason", "a letter"]) == 0
     capsys.readouterr()
     assert prune(world, action="delete") == 0
