@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 # Letters by category, yet drawn as nothing.
-_BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u034f"
+_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u034f")
 
 # Values under these keys are ids and enumerations, unless one of _FREE is around them.
 _SHOWN_KEYS = frozenset(
@@ -56,7 +56,7 @@ def safe(text: str) -> str:
     Control characters become their pictures (␛), others without a shape of their own their
     code point: `<U+202E>`.
     """
-    if text.isprintable() and (text.isascii() or not any(c in _BLANK_LETTERS for c in text)):
+    if text.isprintable() and (text.isascii() or _BLANK_LETTERS.isdisjoint(text)):
         return text
     return text.translate(_SHOWN)
 
@@ -67,8 +67,22 @@ def pasted(text: str) -> str:
 
 
 def quoted(path: object) -> str:
-    """A path as one word of a shell, in a command that a person is told to run."""
-    return safe(shlex.quote(str(path)))
+    """A path as one word of a shell, in a command that a person is told to run.
+
+    What could act on a terminal stands as escapes, which bash, ksh and zsh take back.
+    """
+    word = shlex.quote(str(path))
+    return word if safe(word) == word else f"$'{''.join(map(_escaped, str(path)))}'"
+
+
+def _escaped(char: str) -> str:
+    """A character inside of a shell's quotes for escapes."""
+    if char in "'\\":
+        return f"\\{char}"
+    if safe(char) == char:
+        return char
+    lenient = "surrogateescape" if "\udc80" <= char <= "\udcff" else "surrogatepass"
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", lenient))
 
 
 def from_here(path: str | os.PathLike[str]) -> str:

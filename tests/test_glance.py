@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +21,11 @@ from sesstool.errors import NotASessionError
 from sesstool.findings import Severity
 from sesstool.formats.terms import Origin
 from sesstool.library.discover import Item, discover
+from sesstool.library.ends import open_ends
 from sesstool.library.glance import ENDS, STATES, Glance, look
+from sesstool.records.opening import open_source
 from sesstool.records.packed import compress
+from sesstool.records.recover import records
 from sesstool.records.source import FileSource
 from sesstool.text import safe, width
 from tests.conftest import (
@@ -487,3 +491,35 @@ def test_real_clients_are_told_with_their_facts(shared):
         assert told.started <= told.last
         if row["damage"].startswith("unanswered calls at the end") and row["unanswered"] != "0":
             assert (told.ends, told.state) == ("call", "repairable"), row["file"]
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_ends_hold_the_records_that_a_reader_finds(name: str, tmp_path: Path) -> None:
+    """Sound lines are read by a shorter way, to the same records; others are left to the reader."""
+    path = tmp_path / NAME
+    for more in (
+        b"",
+        b'{"cut": ',
+        b"\r\n",
+        b"\n[]\n",
+        b'{"a":1}{"b":2}\n',
+        b"{}\n",
+        b"7\n",
+        b'{"a":1}\r\n',
+    ):
+        path.write_bytes(SEEDS[name] + more)
+        with open_source(path) as source:
+            every = [(r.start, r.end, r.raw, r.value, r.defects) for r in records(source)]
+        with open_ends(path, None, 1 << 20) as ends:
+            assert [(r.start, r.end, r.raw, r.value, r.defects) for r in ends.records] == every
+
+
+def test_a_brief_look_reads_few_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each end of a file one piece is read, not one for each step through it."""
+    path = tmp_path / NAME
+    path.write_bytes(jsonl(*talk(400)))
+    pieces = []
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda *asked: pieces.append(asked) or real(*asked))
+    assert look(Item(str(tmp_path), NAME), brief=True).title == "light the lamp"
+    assert len(pieces) == 2

@@ -349,3 +349,31 @@ def test_a_day_is_told_as_people_do():
     assert day(now.replace(month=2, day=3), now) == "Feb 03 12:00"
     assert day(now.replace(year=2025), now) == "2025-11-30"
     assert day(None, now) == "–"
+
+
+@pytest.mark.usefixtures("agents")
+def test_no_odd_name_or_time_keeps_the_others_from_the_list(projects, capsys):
+    """A link that leads round in circles, and a file of the year 2446, are sessions like others."""
+    (projects / "loop.jsonl").symlink_to("loop.jsonl")
+    put(projects / "late.jsonl", prompt(5, None, "from far ahead"), at=15_032_385_535)
+    for _ in range(2):
+        found = {one["title"]: one["state"] for one in listed(capsys)}
+        assert found["from far ahead"] == "ok"
+        assert found[None] == "unreadable"
+        assert len(found) == 5
+
+
+def test_a_project_is_named_as_a_person_names_a_folder(agents, capsys, monkeypatch):
+    """With a slash behind it, from where one stands, or from home."""
+    monkeypatch.chdir("/")
+    for name in ("/srv/beacon/", "srv/beacon", "./srv/beacon", "beacon/", "~/../srv/beacon"):
+        monkeypatch.setenv("HOME", "/srv") if name.startswith("~") else None
+        assert run(["list", "--project", name, str(agents)]) == 0
+        assert "trim the wick" in capsys.readouterr().out
+
+
+def test_what_is_not_there_is_an_error(agents, capsys):
+    """A path that leads nowhere is no session of the list."""
+    for command in ("list", "status", "search lamp"):
+        assert run([*command.split(), str(agents / "nowhere.jsonl")]) == 3
+        assert "no such file" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from sesstool.api import listing
 from sesstool.api.listing import Examined, Glances, sessions
 from sesstool.encryption import age
 from sesstool.encryption.keyring import Keys
-from sesstool.errors import InputError
+from sesstool.errors import InputError, UsageError
 from sesstool.library.arrange import ORDERS, Query, families, grouped, ordered
 from sesstool.library.discover import Item
 from sesstool.library.glance import Glance
@@ -49,7 +49,10 @@ def test_sessions_are_named_by_path_folder_or_id(project, tmp_path):
     assert list(sessions()) == [first]
     assert list(sessions([str(project.parent)])) == [first]
     assert list(sessions([SESSION[:6], str(tmp_path / "talk.jsonl")])) == [first, second]
-    assert next(sessions([str(project / SESSION)])).trouble == "there is no such file"
+    with pytest.raises(InputError, match="no such file"):
+        list(sessions([str(project / SESSION)]))
+    with pytest.raises(UsageError, match="standard input"):
+        list(sessions(["-"]))
     with pytest.raises(InputError, match="no session of that id"):
         list(sessions(["ffff"]))
 

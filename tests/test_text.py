@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 
 import pytest
 from hypothesis import given
@@ -165,6 +167,16 @@ def test_structure_never_fails(raw, start, length, max_width, show_text):
 def test_a_path_in_a_command_is_one_word():
     """A file's name never runs as a command when a person pastes what is shown."""
     assert quoted("$(id) x.jsonl") == "'$(id) x.jsonl'"
+
+
+def test_a_path_that_cannot_be_shown_is_still_the_path_where_it_is_pasted():
+    """A newline, an escape, a mark or a byte that is no UTF-8 comes back from what is shown."""
+    odd = "/srv/it's\\ a\n\x1b[31m\u202epath\udcff"
+    assert safe(quoted(odd)) == quoted(odd)
+    said = subprocess.run(
+        ["bash", "-c", f"printf %s {quoted(odd)}"], capture_output=True, check=True
+    )
+    assert said.stdout == os.fsencode(odd)
 
 
 def test_little_is_remembered_of_what_is_shown():

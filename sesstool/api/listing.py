@@ -26,6 +26,7 @@ from sesstool.errors import (
 from sesstool.findings import Applicability, FileReport, Severity
 from sesstool.library.discover import Item, discover
 from sesstool.library.glance import Glance, look
+from sesstool.records.opening import holder_of
 from sesstool.records.processes import one_look
 
 if TYPE_CHECKING:
@@ -39,15 +40,21 @@ def sessions(names: Iterable[str] = ()) -> Iterator[Item]:
     """The sessions that names mean, without opening them; by default those of all agents.
 
     A name is a path, a folder, or the id of a session or a unique beginning of one. Raises
-    InputError where there is no such id.
+    InputError where there is nothing of the name, UsageError for what is no name.
     """
     names = list(names)
     yield from discover([_path(name) for name in names] if names else None)
 
 
 def _path(name: str) -> Path:
-    is_path = os.path.lexists(name) or os.sep in name or name.endswith(api.SUFFIXES)
-    return Path(name) if is_path else Path(next(iter(api.find([name]))))
+    if name == "-":
+        raise UsageError("standard input is in no list", hint="give a path, a folder or an id")
+    if os.path.lexists(name):
+        return Path(name)
+    path = Path(next(iter(api.find([name]))))
+    if not os.path.lexists(path) and not holder_of(path):
+        raise InputError(f"cannot open {path}: no such file", hint="check the path")
+    return path
 
 
 @dataclass(frozen=True, slots=True)

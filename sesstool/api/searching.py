@@ -20,7 +20,7 @@ from sesstool.errors import (
     UsageError,
     WriteError,
 )
-from sesstool.library.arrange import Row, owner_of, project_of, resume_command
+from sesstool.library.arrange import Row, owner_of, projects_of, resume_command
 from sesstool.library.discover import Item
 from sesstool.library.glance import Glance, look
 from sesstool.search.indexing import Index, Progress, match_of
@@ -242,12 +242,9 @@ class _One:
         if self.agents and form not in self.agents:
             return None
         glance = None if bare and not self.projects else look(self.item, self.keys, brief=True)
-        if self.projects and not any(map(self._is_of, _projects((self.item, glance)))):
+        if self.projects and self.projects.isdisjoint(projects_of((self.item, glance))):
             return None
         return Found(self.item, glance, form)
-
-    def _is_of(self, project: str) -> bool:
-        return project in self.projects or project.rpartition("/")[2] in self.projects
 
     def _account(self, scan: Scan) -> None:
         searched = scan.searched
@@ -266,7 +263,3 @@ class _One:
                     hint="sesstool validate tells what is wrong with it",
                 )
             )
-
-
-def _projects(row: Row) -> set[str]:
-    return {project_of(row), row[1].cwd if row[1] else ""} - {""}

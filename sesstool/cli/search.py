@@ -18,6 +18,7 @@ from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.outputs import lean_heap, refuse_output, tell
 from sesstool.cli.streams import noted
 from sesstool.errors import AuthError, SesstoolError, UsageError
+from sesstool.library.arrange import meant_projects
 from sesstool.records.write import create
 from sesstool.report import search as reports
 from sesstool.report.search import Report, report, summary
@@ -106,7 +107,7 @@ def command(
         paths,
         keys=keys,
         agents=frozenset(agents),
-        projects=frozenset(projects),
+        projects=meant_projects(projects),
         limit=limit,
         context=context,
         bare=files,

@@ -1,6 +1,6 @@
 """Lists of sessions: which are meant, in which order, whose parts they are, and how many of each.
 
-All of it is pure: it looks at no file. A row is an item with its glance, None where nobody has
+All of it looks at no file. A row is an item with its glance, None where nobody has
 looked yet.
 """
 
@@ -60,7 +60,9 @@ def resume_command(row: Row) -> str:
     command = by_name(form).resume_command(name)
     known = item.project if os.path.isabs(item.project) else ""  # noqa: PTH117 - a path takes longer
     folder = (glance.cwd if glance else "") or known
-    return f"cd {quoted(folder)} && {command}" if command and folder else command
+    if not command or not folder:
+        return command
+    return f"cd {'-- ' * folder.startswith('-')}{quoted(folder)} && {command}"
 
 
 def state_of(row: Row) -> str:
@@ -92,7 +94,7 @@ class Query:
             return False
         if self.agents and agent_of(row) not in self.agents:
             return False
-        if self.projects and self.projects.isdisjoint(_projects(row)):
+        if self.projects and self.projects.isdisjoint(projects_of(row)):
             return False
         if self.states and state_of(row) not in self.states:
             return False
@@ -104,11 +106,21 @@ class Query:
         return self.text.casefold() in said.casefold()
 
 
-def _projects(row: Row) -> Iterator[str]:
+def projects_of(row: Row) -> Iterator[str]:
     """What the project of a session may be called: its path, or the last name of that."""
     for path in {project_of(row), row[1].cwd if row[1] else ""} - {""}:
-        yield path
-        yield os.path.basename(path)  # noqa: PTH119 - a path takes longer
+        bare = path.rstrip(os.sep) or path
+        yield bare
+        yield os.path.basename(bare)  # noqa: PTH119 - a path takes longer
+
+
+def meant_projects(names: Iterable[str]) -> frozenset[str]:
+    """What a person may mean by the names of projects: a path from here or from home, or a name."""
+    meant = set()
+    for name in names:
+        bare = name.rstrip(os.sep) or name
+        meant |= {bare, os.path.abspath(os.path.expanduser(name))}  # noqa: PTH100, PTH111 - plain text
+    return frozenset(meant)
 
 
 def _title(row: Row) -> tuple[bool, str]:

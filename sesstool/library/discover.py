@@ -164,7 +164,7 @@ class _Walk:
                 continue
             folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
             files = [e for e in entries if e.name.endswith(SUFFIXES) or _is_document(e)]
-            links = [entry for entry in entries if entry.is_symlink() and entry.is_dir()]
+            links = [entry for entry in entries if entry.is_symlink() and _is_folder(entry)]
             if files or links:
                 home = home or self._homes.of(Path(folder, (files or links)[0].name))
                 place = _place(folder, home)
@@ -185,13 +185,21 @@ class _Walk:
                 continue
             if self._named and f"{absolute}{os.sep}{entry.name}" in self._named:
                 continue
-            if entry.is_dir():  # a link to one is told in a home
+            if _is_folder(entry):  # a link to one is told in a home
                 continue
             if judged and not by_name(place.format).is_session(Path(entry.path)):
                 continue
             item = _item(entry.stat, folder, entry.name, place)
             if item is not None:
                 yield item
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder or a link to one; a link that leads round in circles is none."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _is_document(entry: os.DirEntry[str]) -> bool:

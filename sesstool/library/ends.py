@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sesstool.records import databases
 from sesstool.records.documents import is_document
+from sesstool.records.heal import decode
 from sesstool.records.opening import holder_of, is_sealed, open_source
 from sesstool.records.packed import beginning, codec_of
 from sesstool.records.recover import Record, records
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 MOST = 1 << 20
 """So much of an end is read at the most, in bytes, or one record."""
-_MAGIC = 1 << 12
+# So much of each end is read at once, and more of it where it is asked for: to ask takes longer
+# than to read.
+_AT_ONCE = 1 << 14
 # Lines are counted in so many parts of a file, each of so many bytes.
 _SAMPLES, _PART = 64, 1 << 14
 
@@ -49,9 +52,9 @@ class Ends:
     to be looked into is cut off. Lines are not numbered.
     """
 
-    def __init__(self, source: Source, path: Path, span: int) -> None:
-        """Read `span` bytes of each end."""
-        self._source = source
+    def __init__(self, source: Source, path: Path, span: int, head: bytes = b"") -> None:
+        """Read `span` bytes of each end; `head` are bytes of the beginning that are known."""
+        self._source = _Ahead(source, head)
         self._path = path
         self.size = source.size
         self._span = span
@@ -142,11 +145,31 @@ class Ends:
         self.cut = not data.endswith(b"\n")
 
     def _records(self, data: bytes, start: int) -> list[Record]:
-        found = list(records(_Part(self._path, data))) if data else []
+        found = _sound(data) or list(records(_Part(self._path, data))) if data else []
         for record in found:
             record.start += start
             record.end += start
         return found
+
+
+class _Ahead:
+    """A source of which the ends are read once, in one piece each."""
+
+    def __init__(self, source: Source, head: bytes) -> None:
+        self._source = source
+        self.size = source.size
+        self._head = head
+        self._tail, self._tail_at = b"", self.size
+
+    def read(self, start: int, end: int) -> bytes:
+        if end <= len(self._head):
+            return self._head[start:end]
+        if start < self._tail_at and self.size - start <= _AT_ONCE:
+            self._tail_at = max(self.size - _AT_ONCE, 0)
+            self._tail = self._source.read(self._tail_at, self.size)
+        if start >= self._tail_at:
+            return self._tail[start - self._tail_at : end - self._tail_at]
+        return self._source.read(start, end)
 
 
 class _Given(Ends):
@@ -178,7 +201,7 @@ def open_ends(path: Path, keys: Keys | None, span: int) -> Iterator[Ends]:
         return
     try:
         handle = open_file(path)
-        magic = pread(handle.fileno(), 0, _MAGIC)
+        magic = pread(handle.fileno(), 0, _AT_ONCE)
     except NotADirectoryError as error:
         if not (holder := holder_of(path)):
             raise unreadable("open", path, error) from error
@@ -195,13 +218,31 @@ def open_ends(path: Path, keys: Keys | None, span: int) -> Iterator[Ends]:
             data, whole = beginning(handle, codec, str(path), MOST)
             yield _Given(path, data) if whole else _Given(path, _lines_of(data), between=-1)
         else:
-            yield Ends(FileSource(str(path), path, handle, ""), path, span)
+            yield Ends(FileSource(str(path), path, handle, ""), path, span, magic)
 
 
 def _of_rows(path: Path, database: Path, span: int) -> Ends:
     """The ends of a session in a database, whose size is not known before all of it is read."""
     found = databases.ends(database, databases.id_in(path), span, span)
     return _Given(path, b"".join(found.head), b"".join(found.tail), between=found.between)
+
+
+def _sound(data: bytes) -> list[Record]:
+    """The records of lines of which each is sound, as nearly all are; none where one is not."""
+    lines = data.split(b"\n")
+    if lines.pop():
+        return []
+    found, start = [], 0
+    for text in lines:
+        try:
+            value = decode(text)
+        except ValueError:
+            return []
+        if type(value) is not dict or not value or text.endswith(b"\r"):
+            return []
+        found.append(Record(1, start, start + len(text), text, value))
+        start += len(text) + 1
+    return found
 
 
 def _lines_of(data: bytes) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -35,7 +35,7 @@ from sesstool.formats.wording import BEGUN, INJECTED, OVER, STOPPED, STOPPED_WOR
 from sesstool.library.discover import Item
 from sesstool.library.ends import MOST, Ends, open_ends
 from sesstool.model.moments import moment
-from sesstool.model.passages import named
+from sesstool.model.passages import is_sealed, named
 from sesstool.model.units import flat
 from sesstool.records.heal import MILD, Kind
 from sesstool.records.recover import Record
@@ -114,29 +114,31 @@ def look(item: Item, keys: Keys | None = None, *, brief: bool = False) -> Glance
     if item.trouble:
         return Glance("unreadable", item.trouble, item.format)
     span, most = _BRIEF if brief else _FULL
-    known = Glance("", format=item.format, id=item.id)
+    path = item.path
     try:
-        with open_ends(item.path, keys, span) as ends:
+        with open_ends(path, keys, span) as ends:
             if ends.size == 0:
-                why = "it holds no byte"
-                return replace(known, state="empty", why=why, records=0, exact=True)
-            return _look(item, known, ends, most, counted=not brief)
+                return _untold(item, "empty", "it holds no byte", records=0, exact=True)
+            return _look(item, bare_path(path), ends, most, counted=not brief)
     except (NoMatchError, UsageError) as error:  # the latter is about the keys
-        return replace(known, state="encrypted", why=_reason(error))
+        return _untold(item, "encrypted", _reason(error))
     except AuthError as error:
-        return replace(known, state="damaged", why=_reason(error))
+        return _untold(item, "damaged", _reason(error))
     except InputError as error:
-        return replace(known, state="unreadable", why=_reason(error))
+        return _untold(item, "unreadable", _reason(error))
 
 
-def _look(item: Item, known: Glance, ends: Ends, most: int, *, counted: bool) -> Glance:
-    plain = bare_path(item.path)
+def _untold(item: Item, state: str, why: str, *, records: int = -1, exact: bool = False) -> Glance:
+    """What is known of a session that does not tell more than its name."""
+    return Glance(state, why, item.format, id=item.id, records=records, exact=exact)
+
+
+def _look(item: Item, plain: Path, ends: Ends, most: int, *, counted: bool) -> Glance:
     try:
         form, score = _format(item, ends, plain)
     except NotASessionError as error:
         count = _count(ends) if counted else -1
-        why = error.message
-        return replace(known, state="unknown", why=why, records=count, exact=ends.whole)
+        return _untold(item, "unknown", error.message, records=count, exact=ends.whole)
     seen = _told(form, ends, plain, most if form.known else 0, counted=counted)
     found = ends.records
     torn = ends.torn or (ends.cut and found[-1].value is None)
@@ -200,11 +202,12 @@ def _told(form: Format, ends: Ends, plain: Path, most: int, *, counted: bool) ->
     For the title and for what was done last, up to `most` bytes of an end are read.
     """
     first, last = _meanings(form, ends.first), _meanings(form, ends.last)
-    title = _called(form, [*first, *last]) or _asked(first)
+    titles = _titles(form, [*first, *last])
+    title = _best(titles) or _asked(first)
     if not title and most == _BRIEF[1]:
-        title = _called(form, [*first, *last], 0)
+        title = _best(titles, 0)
     while not title and (more := _meanings(form, ends.further(most))):
-        title = _called(form, more) or _asked(more)
+        title = _best(_titles(form, more)) or _asked(more)
         first += more
     end, far = _ending(form, last or first), MOST if form.known else 0
     while _unsettled(end, counted=counted) and (more := _meanings(form, ends.back(far))):
@@ -256,11 +259,18 @@ def _first(words: Iterable[str]) -> str:
     return next(filter(None, words), "")
 
 
-def _called(form: Format, told: Iterable[_Told], least: int = 1) -> str:
-    """What the agent calls a session, in one line: the last of its titles of the highest rank."""
-    ranked = [titled for one in told if (titled := form.titled(one.value))[0] >= least]
-    best = max((rank for rank, words in ranked if words), default=least)
-    return _line(next((words for rank, words in reversed(ranked) if words and rank == best), ""))
+def _titles(form: Format, told: Iterable[_Told]) -> list[tuple[int, str]]:
+    """What the agent calls a session, each time with a rank; see `Format.titled`."""
+    ranked = (form.titled(one.value) for one in told)
+    return [one for one in ranked if one[1]]
+
+
+def _best(titles: Sequence[tuple[int, str]], least: int = 1) -> str:
+    """The last of the titles of the highest rank, if that is `least`, in one line."""
+    best = max((rank for rank, _ in titles), default=-1)
+    if best < least:
+        return ""
+    return _line(next(words for rank, words in reversed(titles) if rank == best))
 
 
 def _prompts(told: Iterable[_Told]) -> Iterator[str]:
@@ -278,7 +288,7 @@ def _asked(told: Iterable[_Told]) -> str:
 def _named(form: Format, told: Sequence[_Told]) -> str:
     """The next best title, where nobody named the session and the first prompt is not known."""
     asked = next(filter(None, _prompts(told)), "")
-    return _called(form, told, 0) or _asked(told) or _line(_TAG.sub(" ", asked))
+    return _best(_titles(form, told), 0) or _asked(told) or _line(_TAG.sub(" ", asked))
 
 
 def _line(words: str) -> str:
@@ -299,14 +309,17 @@ class _Ending(NamedTuple):
 
 def _ending(form: Format, told: Sequence[_Told]) -> _Ending:
     """What the session itself ends with; see ENDS."""
-    last, unanswered, begun = "", dict[str, str](), False
+    last, begun = "", False
+    unanswered: dict[str, str] = {}
     good = sure = -1  # where all seems done, and where it was when the turn began
     own = any(not one.meaning.scope for one in told)  # without those of subagents
     paired = form.pairing != "none"  # else nothing tells which call has its result
     for at, (_, meaning, _) in enumerate(told):
         if own and meaning.scope:
             continue
-        word, calls, results = "", dict[str, str](), list[str]()
+        word = ""
+        calls: dict[str, str] = {}
+        results: list[str] = []
         for event in meaning.events:
             if isinstance(event, ToolCall) and not event.server:
                 calls |= {event.id: event.name} if paired else {}
@@ -349,12 +362,17 @@ def _unsettled(end: _Ending, *, counted: bool) -> bool:
     return not end.word or (counted and end.good < 0 and end.word not in _DONE)
 
 
+def _sign(block: Any) -> str:
+    """Something in the place of a block without text, for it is not looked into."""
+    return "" if is_sealed(block) else "…"
+
+
 def _spoken(event: Event) -> str:
     """What the words of an event are, "" where there are none."""
     if isinstance(event, Message):
         if event.hidden or event.role not in ("user", "assistant"):
             return ""
-        words = flat(event.content, named)[:_READ].strip()
+        words = flat(event.content, _sign)[:_READ].strip()
         if event.role == "assistant":
             return "answer" if words else ""
         if words.startswith(STOPPED_WORDS):

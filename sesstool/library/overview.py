@@ -32,6 +32,8 @@ _TIMES = [_FIELDS.index(name) for name in ("started", "last", "good")]
 _ORIGIN, _OPEN = _FIELDS.index("origin"), _FIELDS.index("open")
 # What is not worth to be kept: it may be otherwise at the next look, though the file is the same.
 _PASSING = ("unreadable", "encrypted")
+# A database holds no larger number; as nanoseconds that is the year 2262.
+_LATEST = 1 << 63
 
 
 def survey(
@@ -89,6 +91,7 @@ class _RealFolders:
 def _is_kept(row: Row) -> bool:
     item, glance = row
     passing = glance is None or glance.state in _PASSING
+    passing = passing or abs(item.mtime) >= _LATEST
     return not passing and not item.trouble and item.packed != "age"
 
 

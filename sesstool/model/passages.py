@@ -107,13 +107,19 @@ def _value(value: Any) -> str:
     return value if type(value) is str else canonical(value).decode("utf-8", "replace")
 
 
+def is_sealed(block: Any) -> bool:
+    """Whether a block is thought that its provider alone can read, where it has no text."""
+    kind = text(mapping(block).get("type"))
+    return any(part in kind for part in _SEALED)
+
+
 def named(block: Any) -> str:
     """In a few words what a block without text is: its kind, and how large what it holds is."""
     held = mapping(block)
     kind = text(held.get("type"))
     if not kind:
         return canonical(block).decode("utf-8", "replace")
-    if any(part in kind for part in _SEALED):
+    if is_sealed(held):
         return ""
     if not any(part in kind for part in _MEDIA):
         return canonical(block).decode("utf-8", "replace")

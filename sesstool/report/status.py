@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -138,7 +139,8 @@ def _paragraph(one: Told, names: Mapping[str, str], now: datetime, columns: int)
 def _lines(row: Row, stands: Standing) -> Iterator[str]:
     place = where(row)
     if place:
-        yield f"in {home_relative(place)}"
+        gone = os.path.isabs(place) and not os.path.isdir(place)  # noqa: PTH112, PTH117 - plain text
+        yield f"in {home_relative(place)}{', a folder that is gone' * gone}"
     if stands.why:
         yield safe(stands.why) + (": before this computer started" if stands.lost else "")
     if stands.doing:
