@@ -86,8 +86,8 @@ def command(
 ) -> int:
     """Tell how the sessions of all agents here stand, and how to go on with each.
 
-    Running and waiting are judged by locks, open files and what agents register; the rest by the
-    beginning and the end of each file. What is not shown is counted. JSON has all sessions.
+    Running and waiting are judged by locks, open files, processes and what agents register; the
+    rest by the beginning and the end of each file. What is not shown is counted. JSON has all.
     """
     keys = keys_of(shared, identities, passphrase_fd, prompts=False)
     query = Query(frozenset(agents), meant_projects(projects))
