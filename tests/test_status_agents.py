@@ -306,9 +306,12 @@ class Screen:
 
     def settle(self, quiet=2.0):
         """Wait until something was drawn, and nothing more for some seconds."""
-        until = time.monotonic() + LONGEST / 3
+        begun = time.monotonic()
+        until = begun + LONGEST / 3
         assert self._last or self._drawn.wait(LONGEST)
-        while (left := quiet - (time.monotonic() - self._last)) > 0 and time.monotonic() < until:
+        while (
+            left := quiet - (time.monotonic() - max(self._last, begun))
+        ) > 0 and time.monotonic() < until:
             self._drawn.clear()
             self._drawn.wait(left)
 
