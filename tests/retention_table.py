@@ -217,7 +217,7 @@ def write(sessions: list[Told]) -> None:
         if one.state == "live":
             row = {"pid": os.getpid(), "sessionId": identity(one.name)}
             path = Path.home() / f".claude/sessions/{number}.json"
-            _put(path, dump(row), one.now)
+            _put(path, dump(row), datetime.now(UTC))  # as a process writes it that runs now
 
 
 def _put(path: Path, data: bytes, time: datetime) -> None:

@@ -531,7 +531,7 @@ def test_search_finds_what_is_said_in_a_database(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "opencode.db/ses_scout  part of ses_kiln" in told
     assert main.run(["search", "third", str(tmp_path)]) == 0
-    assert "resume: opencode --session ses_old" in capsys.readouterr().out
+    assert "&& opencode --session ses_old" in capsys.readouterr().out
 
 
 def test_a_session_in_a_database_goes_to_another_agent(there, tmp_path):

@@ -293,7 +293,8 @@ def test_every_tool_of_the_real_sessions_is_judged(shared):
         "diagnostic_tool",
     }
     assert {n for n, k in kinds.items() if k == {"file"}} == {
-        *("Edit", "MultiEdit", "Write", "apply_patch", "edit", "edit_file", "replace", "write")
+        *("Edit", "MultiEdit", "Write", "apply_patch", "create", "edit", "edit_file"),
+        *("replace", "write", "write_file"),
     }
 
 

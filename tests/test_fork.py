@@ -250,7 +250,7 @@ def test_an_empty_file_has_nothing_to_fork(data, tmp_path):
 
 def test_a_session_that_is_known_by_name_only_is_not_forked(made):
     """Its agent's way is not known."""
-    header = {"type": "session_start", "id": "s"}
+    header = {"type": "metadata", "protocol_version": "1", "created_at": 1}
     with pytest.raises(InputError, match="by name only"):
         made("session-1.jsonl", header)
 

@@ -197,9 +197,9 @@ def test_follow_needs_a_file_and_prints(session, capsys, arguments, monkeypatch,
 def test_of_an_agent_known_by_name_only_nothing_is_claimed(tmp_path, capsys):
     """An empty memory would say that nothing was done."""
     path = tmp_path / "events.jsonl"
-    path.write_bytes(jsonl({"type": "session_start", "id": "1"}))
+    path.write_bytes(jsonl({"type": "metadata", "protocol_version": "1", "created_at": 1}))
     for arguments in (["memory"], ["snapshot"], ["snapshot", "-o", "-"]):
-        assert main.run([*arguments, str(path), "--format", "droid"]) == 3
+        assert main.run([*arguments, str(path), "--format", "kimi-code"]) == 3
         told = capsys.readouterr().err
         assert "by name only" in told
         assert "hint: sesstool show" in told

@@ -125,7 +125,8 @@ def test_what_runs_in_a_linked_home_stays(tmp_path, monkeypatch, lock):
     gone = session(folder, OLD[0])
     gone.append(put(home / "file-history" / OLD[0] / "ab@v1"))
     if lock:
-        put(home / "sessions" / "1.json", dump({"pid": os.getpid(), "sessionId": OLD[0]}))
+        running = put(home / "sessions" / "1.json", dump({"pid": os.getpid(), "sessionId": OLD[0]}))
+        os.utime(running)
     there_and_back(tmp_path / "disk", [] if lock else gone)
 
 

@@ -58,10 +58,10 @@ def _delete_database(path: Path) -> None:
 
 
 def _delete(path: Path) -> None:
+    if not os.path.lexists(path):  # nor where this user may not look: such a cache is not theirs
+        return
     try:
         path.unlink(missing_ok=True)
-    except NotADirectoryError:
-        return
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise WriteError(

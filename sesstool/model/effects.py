@@ -19,7 +19,7 @@ from sesstool.model.paths import located
 # but the agent's own notes, whoever runs them.
 _NAMES = {
     "file": """
-        appendfile applydiff copyfile createfile createnewfile deletefile edit editfile
+        appendfile applydiff copyfile create createfile createnewfile deletefile edit editfile
         editnotebook editnotebookfile fsappend fsreplace fswrite inserteditintofile insertcontent
         movefile multiedit multireplacestringinfile notebookedit removefile renamefile replace
         replaceinfile replacestringinfile searchandreplace searchreplace strreplace
@@ -27,9 +27,9 @@ _NAMES = {
     """,
     "patch": "applypatch",
     "command": """
-        bash shell shellcommand shellexec shellcall localshell localshellcall containerexec exec
-        execcommand executecommand powershell runcommand runshellcommand runterminal
-        runterminalcmd runterminalcommand
+        bash execute shell shellcommand shellexec shellcall localshell localshellcall
+        containerexec exec execcommand executecommand powershell runcommand runshellcommand
+        runterminal runterminalcmd runterminalcommand
     """,
     "keys": "writestdin",
     "message": "agent spawnagent task webfetch",

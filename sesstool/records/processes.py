@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 _PROC = Path("/proc")
 _DEAD = "ZX"
-# A process may begin so many seconds after what it wrote, for clocks are set.
-_SLACK = 2.0
+# A process may seem to begin so many seconds after what it wrote, for clocks are set.
+_SLACK = 300.0
 # These run the script that their first argument names.
 _RUNTIME = re.compile(r"node|nodejs|bun|deno|python[\d.]*")
 _ENDING = re.compile(r"\.(?:[cm]?js|exe|py)$")
@@ -60,13 +60,14 @@ def process_alive(pid: int, started: str | None = None) -> bool:
 def still_there(pid: int, note: Path, started: str | None = None) -> bool:
     """Whether the process that wrote its number into a file, or into its name, still runs.
 
-    Numbers are given again: a process that began after the file was last written is another one,
-    and so is one that has no command line, as parts of the system have none. In doubt it is there.
+    Numbers are given again: where the file does not tell when it `started`, a process that began
+    well after the file was last written is another one, and so is one that has no command line, as
+    parts of the system have none. In doubt it is there.
     """
     if not process_alive(pid, started):
         return False
     fields = _stat(pid)
-    if not fields:
+    if not fields or started is not None:
         return True
     try:
         words = (_PROC / str(pid) / "cmdline").read_bytes()
