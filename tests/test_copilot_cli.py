@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 from pathlib import Path
 
@@ -340,3 +341,12 @@ def test_the_seed_is_sound():
     """All that is found in the damaged ones comes from the damage."""
     assert codes(look(WHOLE, name=NAME)) == []
     assert len(lines(WHOLE)) == len(LINES)
+
+
+@pytest.mark.parametrize("data", [None, [], [{}], "a", 7, math.inf])
+@pytest.mark.parametrize("n", range(len(LINES)))
+def test_data_of_any_type_is_judged(n, data):
+    """What stands in the place of an event's data, a list too, stops neither check nor repair."""
+    line = jsonl(ROWS[n] | {"data": data}).replace(b"Infinity", b"1e999")
+    found = look(at(n, line), name=NAME)
+    assert found.format == "copilot-cli"

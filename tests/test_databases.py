@@ -549,3 +549,12 @@ def test_an_app_lists_a_database_like_a_folder(there):
     assert not browse._is_one((str(there),))
     assert browse._is_one((str(there / "ses_kiln"),))
     assert browse._listed((str(there / "ses_kiln"), str(there))) == [there / "ses_kiln", there]
+
+
+def test_links_in_a_circle_are_told(there):
+    """A database that is a link to itself is an error of its own, and ends no list."""
+    there.unlink()
+    there.symlink_to(there)
+    with pytest.raises(InputError, match="cannot"):
+        databases.sessions(there)
+    assert main.run(["list"]) in (0, 3)

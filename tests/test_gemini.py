@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from sesstool.findings import Severity
 from sesstool.formats.events import Message, StateChange, Thinking, ToolCall, ToolResult
 from sesstool.formats.registry import by_name
 from sesstool.model.units import units
+from sesstool.model.upserts import Upserts
+from sesstool.records.recover import Record
 from tests.conftest import codes, jsonl, loads, look, mend, read
 from tests.seeds import SEEDS
 
@@ -361,3 +364,14 @@ def test_words_beside_calls_and_thoughts_are_said():
 def test_the_seed_is_sound():
     """All that is found in the damaged ones comes from the damage."""
     assert codes(look(WHOLE, name=NAME)) == []
+
+
+def test_many_rewinds_take_no_longer_than_what_they_take_back():
+    """A message that is taken back and said again, over and over, costs the same each time."""
+    rows = [said(n) for n in range(10_000)]
+    rows += [row for _ in range(10_000) for row in ({"$rewindTo": "m9999"}, said(9999))]
+    upserts, begun = Upserts(), time.process_time()
+    for n, row in enumerate(rows):
+        upserts.see(Record(n + 1, n, n + 1, b"", row), GEMINI.meaning(row))
+    assert upserts.messages() == (10_000, 10_000)
+    assert time.process_time() - begun < 2

@@ -16,6 +16,7 @@ from sesstool.records.jsonspan import (
     members,
     parts,
     skip,
+    value_at,
     without,
 )
 from tests.conftest import dump
@@ -186,3 +187,11 @@ def test_scanner_knows_the_last_closed_object():
 def test_dumps():
     """JSON is written compactly and in UTF-8, as agents write it."""
     assert dumps({"a": [1, "ü\n"]}) == '{"a":[1,"ü\\n"]}'.encode()
+
+
+@pytest.mark.parametrize("pointer", ["/b", "/a/2", "/a/b", "/a/-1", "/a/0/x", "/c/d", "/a/0/0/0"])
+def test_where_nothing_stands(pointer):
+    """A pointer that leads to nothing in a value gives None, whatever stands on its way."""
+    assert value_at({"a": [["x"], 1], "c": None}, pointer) is None
+    assert value_at({"a": [["x"], 1], "c/d": 2}, "/a/0/0") == "x"
+    assert value_at({"c/d": 2}, "/c~1d") == 2

@@ -6,6 +6,8 @@ import gzip
 import json
 import os
 import random
+import re
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from sesstool.errors import InputError, UsageError
 from sesstool.records.source import CHUNK
 from sesstool.search import scan as module
+from sesstool.search import sieve
 from sesstool.search.scan import Scan, may_hold, opened
 from sesstool.search.wanted import Wanted, excerpt
 from tests.conftest import answer, dump, jsonl, prompt, result, use
@@ -277,3 +280,36 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(path)
     with pytest.raises(OSError, match="seek"):
         may_hold(str(path), Wanted("lamp"))
+
+
+@given(st.lists(st.sampled_from([b"lamp", b"la", b"mp", b"x" * 9, b"\n", b"\\u006c", b"\n\n"])))
+def test_windows_change_nothing(parts):
+    """The same lines are found however few bytes are looked through at once."""
+    data = b"".join(parts)
+    of = Wanted("lamp").sieve
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sieve, "_WINDOW", 8)
+        small = list(Wanted("lamp").sieve.lines(data, len(data)))
+    assert small == list(of.lines(data, len(data)))
+    every = [match.span() for match in re.finditer(rb"[^\n]+", data)]
+    assert {*small} <= {*every}
+    assert [span for span in every if of.may(data[slice(*span)])] == small
+
+
+def test_a_line_with_a_million_hits_is_one_line():
+    """A long line that says a word all over costs no more than one that says it once."""
+    data = b"lamp " * (1 << 20) + b"\nlamp"
+    begun = time.process_time()
+    assert len(list(Wanted("lamp").sieve.lines(data, len(data)))) == 2
+    assert time.process_time() - begun < 2
+
+
+def test_long_queries(tmp_path, capfd):
+    """Two very long words are found together, and what is longer than that is refused."""
+    words = "a" * 1900 + " " + "b" * 1900
+    path = put(tmp_path / "a.jsonl", prompt(1, None, words), prompt(2, 1, words[1:-1]))
+    assert lines(path, words) == [1]
+    assert not capfd.readouterr().err
+    for regex in (False, True):
+        with pytest.raises(UsageError, match=r"longer than 4,000 characters"):
+            Wanted("lamp " * 801, regex=regex)

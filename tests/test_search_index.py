@@ -286,3 +286,13 @@ def test_filters_hold_in_it(folder):
     assert found(folder, "Lamp", case=True) == [("a", 1)]
     assert found(folder, "lamp", tools={"bash"}) == [("a", 2), ("a", 3)]
     assert found(folder, "bash") == [("a", 2)]
+
+
+def test_half_a_character_keeps_no_session_out(folder):
+    """SQLite takes no half of a character: the words beside one are found, and one is asked for."""
+    given = '{"n": 12345678901234567890123, "say": "lamp \\ud83c oil"}'  # read by the exact way
+    call = {"id": "c1", "type": "function", "function": {"name": "tell", "arguments": given}}
+    talk = [{"role": "user", "content": "go"}, {"role": "assistant", "tool_calls": [call]}]
+    (folder / "a.jsonl").write_bytes(jsonl(*talk))
+    assert found(folder, "lamp") == [("a", 2)]
+    assert found(folder, "oil \udcff") in ([], [("a", 2)])

@@ -16,7 +16,7 @@ from sesstool.formats.events import Meaning, Message, Thinking, ToolCall, ToolRe
 from sesstool.formats.terms import Fault, Place
 from sesstool.formats.values import mapping, text
 from sesstool.formats.wording import MARK
-from sesstool.records.jsonspan import dumps
+from sesstool.records.jsonspan import dumps, value_at
 from sesstool.records.recover import Record
 
 _TALK = frozenset({"user", "assistant"})
@@ -49,7 +49,7 @@ def empty_content(context: Context, place: Place, *, whole: bool, role: str) -> 
         fix = safe("take the record out and close the chain", edits)
         return context.finding("C601", place, message, fix=fix)
     filler = dumps(_EMPTY_TEXT)
-    if type(_at(session.value(place), place.pointer)) is list:
+    if type(value_at(session.value(place), place.pointer)) is list:
         kind = {"assistant": "output_text"}.get(role, "input_text")
         kind = kind if session.format.provider == "openai-responses" else "text"
         filler = dumps([{"type": kind, "text": _EMPTY_TEXT}])
@@ -230,9 +230,3 @@ def _is_empty(block: Any) -> bool:
         return False
     # Parts in the shape of Gemini bear no type; blank ones are sent, empty ones are not.
     return text(block.get("type")).endswith("text") or block == {"text": ""}
-
-
-def _at(value: Any, pointer: str) -> Any:
-    for part in pointer.split("/")[1:]:
-        value = value[int(part)] if type(value) is list else mapping(value).get(part)
-    return value

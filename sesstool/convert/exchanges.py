@@ -27,7 +27,7 @@ from sesstool.formats.turns import Call, Result, Text, Turn
 from sesstool.formats.values import mapping, text
 from sesstool.formats.wording import answer_text
 from sesstool.model.units import json_of, units
-from sesstool.records.jsonspan import parts as pointer_parts
+from sesstool.records.jsonspan import value_at
 
 _SEALED = ("encrypted_content", "data")
 _SIGNED = ("signature", "thinkingSignature")
@@ -236,9 +236,7 @@ def _role(role: str) -> Any:
 
 def _thought(value: Any, event: Thinking) -> str:
     """What kind of thing is lost with a thought."""
-    for part in pointer_parts(event.pointer):
-        value = value[int(part)] if type(value) is list else mapping(value).get(part)
-    held = mapping(value)
+    held = mapping(value_at(value, event.pointer))
     if any(text(held.get(name)) for name in _SEALED):
         return "encrypted-reasoning"
     return "signed-thinking" if any(text(held.get(name)) for name in _SIGNED) else "thinking"

@@ -15,7 +15,7 @@ from sesstool.formats.events import Meaning, ToolResult
 from sesstool.formats.terms import Evidence, Fault, Place, Tracker
 from sesstool.formats.values import mapping, text
 from sesstool.records.edits import Edit
-from sesstool.records.heal import Kind, decode
+from sesstool.records.heal import Kind, decode_any
 from sesstool.records.jsonspan import dumps, locate
 from sesstool.records.linewise import put_before, take_out
 from sesstool.records.recover import Record
@@ -156,7 +156,7 @@ def _refused(source: Source, place: Place, parent: str, time: str) -> Fault:
     `parent` and `time` are of the record before it.
     """
     raw = source.read(place.start, place.end)
-    value = mapping(decode(raw))
+    value = mapping(decode_any(raw))
     data = value.get("data")
     message = f"{_NO_LOAD}: {envelope_refusal(value) or data_refusal(value)}"
     told: dict[str, bytes] = {}

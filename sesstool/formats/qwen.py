@@ -37,7 +37,7 @@ from sesstool.formats.side_files import below, home_of, present
 from sesstool.formats.terms import Origin, Question, Running, Score, SideFile, Trace, Tracker
 from sesstool.formats.values import blocks, fields_of, mapping, share, text
 from sesstool.formats.wording import answer_text, is_placeholder
-from sesstool.records.jsonspan import dumps, with_members
+from sesstool.records.jsonspan import dumps, value_at, with_members
 from sesstool.records.processes import still_there
 from sesstool.records.recover import Record
 from sesstool.records.source import is_transcript, read_file
@@ -184,7 +184,7 @@ class Qwen(Format):
         """See `Format.payloads`."""
         for event in self.meaning(value).events:
             if type(event) is ToolResult:
-                response = _part(value, event.pointer).get("functionResponse")
+                response = mapping(value_at(value, event.pointer)).get("functionResponse")
                 at = f"{event.pointer}/functionResponse"
                 for name in mapping(mapping(response).get("response")):
                     if name in ("output", "error"):
@@ -337,14 +337,6 @@ def _envelope(
     out: dict[str, Any] = {"uuid": record_id, "parentUuid": parent}
     out |= {key: beside[key] for key in _COPIED if key in beside}
     return out | {"type": kind}
-
-
-def _part(value: dict[str, Any], pointer: str) -> dict[str, Any]:
-    """The part at a pointer that an event has."""
-    held: Any = value
-    for name in pointer.split("/")[1:]:
-        held = held[int(name)] if type(held) is list else mapping(held).get(name)
-    return mapping(held)
 
 
 def _talk(value: dict[str, Any], kind: str, subtype: str) -> list[Event]:

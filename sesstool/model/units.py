@@ -27,7 +27,7 @@ from sesstool.formats.events import (
 from sesstool.formats.values import mapping, text
 from sesstool.model.exact import loads, rounded
 from sesstool.records.heal import decode
-from sesstool.records.jsonspan import parts
+from sesstool.records.jsonspan import value_at
 
 KINDS = ("message", "thinking", "call", "result", "compaction", "rollback", "unknown")
 
@@ -93,7 +93,7 @@ def units(value: dict[str, Any], meaning: Meaning, told: Told = json_of) -> Iter
     compaction = [event for event in events if type(event) is Checkpoint]
     if compaction:
         pointer = max(compaction, key=lambda event: event.summary).pointer
-        yield Unit("compaction", "", _summary(_at(value, pointer), told), pointer=pointer)
+        yield Unit("compaction", "", _summary(value_at(value, pointer), told), pointer=pointer)
         return
     own = {event.pointer for event in events if type(event) is not Message}
     for event in (e for span in meaning.spans() for e in sorted(span, key=_order)):
@@ -118,12 +118,12 @@ def _unit(value: dict[str, Any], event: Event, told: Told) -> Unit | None:
         words = flat(event.content, told)
         return Unit("result", "", words, event.id, event.pointer, event.error)
     if isinstance(event, Thinking):
-        words = _thought(_at(value, event.pointer), told)
+        words = _thought(value_at(value, event.pointer), told)
         return Unit("thinking", "", words, pointer=event.pointer)
     if isinstance(event, StateChange) and event.name == "rollback":
         return Unit("rollback", "", str(event.value), pointer=event.pointer)
     if isinstance(event, Unknown):
-        return Unit("unknown", event.name, _at(value, event.pointer), pointer=event.pointer)
+        return Unit("unknown", event.name, value_at(value, event.pointer), pointer=event.pointer)
     return None
 
 
@@ -183,7 +183,7 @@ def _thought(block: Any, told: Told) -> str:
 
 def signature(value: dict[str, Any], unit: Unit) -> str:
     """What a record has beside the words of a unit, to prove who said them; "" for nothing."""
-    held = _at(value, unit.pointer)
+    held = value_at(value, unit.pointer)
     blocks = held if type(held) is list and unit.kind == "message" else [held]
     return " ".join(
         text(seal)
@@ -203,13 +203,6 @@ def _arguments(arguments: Any) -> Any:
     except ValueError:
         return arguments
     return value if type(value) in (dict, list) else arguments
-
-
-def _at(value: Any, pointer: str) -> Any:
-    """The value at a JSON pointer that the format has found there."""
-    for part in parts(pointer):
-        value = value[int(part)] if type(value) is list else mapping(value).get(part)
-    return value
 
 
 def canonical(value: Any) -> bytes:

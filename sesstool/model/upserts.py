@@ -62,9 +62,10 @@ class Upserts:
 
     def _rewind(self, key: int) -> None:
         """Take a message back with all behind it; all of them where it is not there."""
-        keys = list(self._rows)
-        for gone in keys[keys.index(key) if key in self._rows else 0 :]:
-            self._fate[self._rows.pop(gone)] = _ROLLBACK
+        gone = None
+        while self._rows and gone != key:
+            gone, row = self._rows.popitem()
+            self._fate[row] = _ROLLBACK
 
     def taken_back(self, start: int) -> str:
         """What took the record at an offset back, "" where some of it is left.

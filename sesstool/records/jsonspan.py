@@ -14,7 +14,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _SPACE = re.compile(rb"[ \t\r\n\x00]*+")
 _SCALARS = (b"true", b"false", b"null", b"NaN", b"Infinity", b"-Infinity")
@@ -289,6 +289,16 @@ def locate(data: bytes, pointer: str) -> Member | None:
 def parts(pointer: str) -> list[str]:
     """The unescaped parts of an RFC 6901 JSON pointer."""
     return [p.replace("~1", "/").replace("~0", "~") for p in pointer.split("/")[1:]]
+
+
+def value_at(value: Any, pointer: str) -> Any:
+    """What stands at a JSON pointer in a value, None where nothing does."""
+    for part in parts(pointer):
+        if type(value) is list:
+            value = value[int(part)] if part.isdecimal() and int(part) < len(value) else None
+        else:
+            value = value.get(part) if type(value) is dict else None
+    return value
 
 
 def join(*names: str | int) -> str:

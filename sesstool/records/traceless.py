@@ -66,7 +66,8 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     Texts come as they are read, with U+FFFD for what is no UTF-8.
     """
     try:
-        path = path.resolve()  # the log lies beside the file itself
+        # The log lies beside the file itself. `Path.resolve` fails at links in a circle.
+        path = Path(os.path.realpath(path))
         with ExitStack() as stack:
             uri, alone = _way(path, stack)
             before = _stamp(path)

@@ -132,7 +132,10 @@ def match_of(wanted: Wanted) -> str:
 
 
 def _spaced(text: str) -> str:
-    return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)
+    if text.isascii():
+        return text
+    whole = text.encode("utf-8", "replace").decode()  # SQLite takes no half of a character
+    return _UNSPACED.sub(r" \g<0> ", whole)
 
 
 class _Names:

@@ -25,6 +25,8 @@ _OTHER = 12
 _MOST = 64
 # So many characters of a run are enough.
 _LONGEST = 64
+# So many bytes are looked through at once: places in them are a list. A longer line is one place.
+_WINDOW = 1 << 18
 _RUN = re.compile(r"\w+")
 # Letters that count as the same as others do not stand further behind.
 _LETTERS = "".join(map(chr, range(0x41, 0x2200)))
@@ -106,19 +108,33 @@ class Sieve:
 
         These bytes are whole lines, of which the last one may lack its end.
         """
+        start = 0
+        while start < end:
+            stop = end
+            if end - start > _WINDOW:
+                stop = data.rfind(b"\n", start, start + _WINDOW) + 1
+            if stop:
+                yield from self._lines(data[start:stop], start)
+            else:
+                stop = data.find(b"\n", start + _WINDOW, end) + 1 or end
+                line = data[start:stop].removesuffix(b"\n")
+                if self.may(line):
+                    yield start, start + len(line)
+            start = stop
+
+    def _lines(self, data: bytes, at: int) -> Iterator[tuple[int, int]]:
+        """The same of some whole lines, the first of which begins at an offset."""
         others = [] if self.every else sorted(self._otherwise(data))
-        places = range(end) if self.every else merge(self._find(data), others)
+        places = range(len(data)) if self.every else merge(self._find(data), others)
         done = 0
         for place in places:
             if place < done:
                 continue
-            if place >= end:
-                return
             start = data.rfind(b"\n", done, place) + 1 or done
-            stop = data.find(b"\n", place, end)
-            stop = end if stop < 0 else stop
+            stop = data.find(b"\n", place)
+            stop = len(data) if stop < 0 else stop
             if self.every or others or self._is_near(data[start:stop]):
-                yield start, stop
+                yield at + start, at + stop
             done = stop + 1
 
 
@@ -151,6 +167,7 @@ def _neighbours(runs: Sequence[str], *, case: bool) -> Finder | None:
     at = max(range(len(runs)), key=lambda n: _rank(runs[n]))
     last = at == len(runs) - 1
     first, second = (runs[at - 1], runs[at]) if last else (runs[at], runs[at + 1])
+    first, second = first[-_LONGEST:], second[:_LONGEST]
     if len(runs) == 1 or not (first + second).isascii():
         return None
     if last:
@@ -166,14 +183,24 @@ def _count(ways: Iterable[Sequence[str]]) -> int:
 
 def _literally(texts: Iterable[str]) -> Finder:
     """What finds texts as they are; a single one at the speed of memory."""
-    find = BytesAhoCorasick([_utf8(text) for text in texts]).find_matches_as_indexes
-    return lambda data: (start for _, start, _ in find(data))
+    needles = [_utf8(text) for text in texts]
+    matches = BytesAhoCorasick(needles).find_matches_as_indexes
+    over = max(map(len, needles)) - 1
+
+    def find(data: bytes) -> Iterator[int]:
+        view = memoryview(data)
+        for at in range(0, len(data), _WINDOW):
+            found = matches(view[at : at + _WINDOW + over])
+            yield from (at + start for _, start, _ in found if start < _WINDOW)
+
+    return find
 
 
 def _expression(expression: str) -> Finder:
     """What finds the matches of an expression over bytes."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
     compiled = re2.compile(expression.encode(), options)
     return lambda data: (match.start() for match in compiled.finditer(data))
 

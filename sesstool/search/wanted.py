@@ -17,6 +17,8 @@ from sesstool.model.passages import Passage
 from sesstool.records.heal import decode
 from sesstool.search import sieve
 
+# What is looked for has at most so many characters: it costs time in each line that may match.
+_LONGEST = 4000
 # A match is shown up to so many characters.
 _SHOWN = 200
 _ROLES = {"thinking": "assistant", "call": "assistant", "result": "tool"}
@@ -50,9 +52,14 @@ class Wanted:
     until: datetime | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no expression, or nothing. Raises UsageError."""
+        """Refuse what is no expression, nothing, or very long. Raises UsageError."""
         if not self.text.strip():
             raise UsageError("nothing is looked for", hint="give a word or some, in quotes")
+        if len(self.text) > _LONGEST:
+            raise UsageError(
+                f"what is looked for is longer than {_LONGEST:,} characters",
+                hint="give a part of it, which finds the same",
+            )
         assert self._find is not None
 
     @cached_property
