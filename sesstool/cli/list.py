@@ -15,14 +15,7 @@ from sesstool.cli.filters import agents_option, no_cache_option, projects_option
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.outputs import destination
 from sesstool.library import arrange
-from sesstool.library.arrange import (
-    ORDERS,
-    Query,
-    Twig,
-    families,
-    meant_projects,
-    ordered,
-)
+from sesstool.library.arrange import ORDERS, Query, Twig, families, ordered
 from sesstool.library.discover import Item, discover
 from sesstool.library.glance import STATES
 from sesstool.report import listing
@@ -55,7 +48,7 @@ def command(
     shared: Common,
     paths: tuple[str, ...],
     agents: tuple[str, ...],
-    projects: tuple[str, ...],
+    projects: frozenset[str],
     states: tuple[str, ...],
     text: str,
     since: datetime | None,
@@ -77,7 +70,7 @@ def command(
 
     keys = keys_of(shared, identities, passphrase_fd, prompts=False)
     rows = marked(survey(found(paths), keys, kept=not no_cache))
-    query = Query(frozenset(agents), meant_projects(projects), frozenset(states), text, since)
+    query = Query(frozenset(agents), projects, frozenset(states), text, since)
     family = families(ordered((row for row in rows if query.fits(row)), sort))
     twigs = arrange.tree(family) if tree else arrange.flat(family, parts=parts)
     shown = _first(twigs, limit)

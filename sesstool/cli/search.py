@@ -18,7 +18,6 @@ from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.outputs import lean_heap, refuse_output, tell
 from sesstool.cli.streams import noted
 from sesstool.errors import AuthError, SesstoolError, UsageError
-from sesstool.library.arrange import meant_projects
 from sesstool.records.write import create
 from sesstool.report import search as reports
 from sesstool.report.search import Report, report, summary
@@ -69,7 +68,7 @@ def command(
     roles: tuple[str, ...],
     tools: tuple[str, ...],
     agents: tuple[str, ...],
-    projects: tuple[str, ...],
+    projects: frozenset[str],
     since: datetime | None,
     until: datetime | None,
     index: bool,
@@ -107,7 +106,7 @@ def command(
         paths,
         keys=keys,
         agents=frozenset(agents),
-        projects=meant_projects(projects),
+        projects=projects,
         limit=limit,
         context=context,
         bare=files,

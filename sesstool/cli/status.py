@@ -19,7 +19,7 @@ from sesstool.cli.filters import agents_option, no_cache_option, projects_option
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.list import found
 from sesstool.cli.outputs import destination
-from sesstool.library.arrange import Query, families, meant_projects, ordered
+from sesstool.library.arrange import Query, families, ordered
 from sesstool.library.situation import Situation, Told, closer, situation
 from sesstool.library.standing import OPEN, STANDINGS
 from sesstool.report import status as report
@@ -73,7 +73,7 @@ def command(
     shared: Common,
     paths: tuple[str, ...],
     agents: tuple[str, ...],
-    projects: tuple[str, ...],
+    projects: frozenset[str],
     states: tuple[str, ...],
     every: bool,
     limit: int,
@@ -90,7 +90,7 @@ def command(
     rest by the beginning and the end of each file. What is not shown is counted. JSON has all.
     """
     keys = keys_of(shared, identities, passphrase_fd, prompts=False)
-    query = Query(frozenset(agents), meant_projects(projects))
+    query = Query(frozenset(agents), projects)
     wanted = frozenset(states) or frozenset(STANDINGS if every else OPEN)
 
     def look() -> Situation:

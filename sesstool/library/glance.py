@@ -216,10 +216,12 @@ def _told(form: Format, ends: Ends, plain: Path, most: int, *, counted: bool) ->
     told = [*first, *last]
     if ends.whole:
         end = _ending(form, told)
-    done = (told if ends.whole or not last else last)[: end.good + 1]
+    begin = 0 if ends.whole or not last else len(first)  # where that begins in which `good` counts
+    done = slice(begin, begin + end.good + 1)
     meanings = [one.meaning for one in told]
     values = [one.value for one in told]
-    times = [time for meaning in meanings if (time := moment(meaning.time))]
+    known = [moment(meaning.time) for meaning in meanings]
+    times = list(filter(None, known))
     owner = form.owner(values, plain)
     own_id = form.session_id(plain) or ("" if owner else _first(m.session for m in meanings))
     return {
@@ -234,8 +236,8 @@ def _told(form: Format, ends: Ends, plain: Path, most: int, *, counted: bool) ->
         "owner": owner,
         "ends": end.word,
         "open": end.open,
-        "good": max(filter(None, (moment(one.meaning.time) for one in done)), default=None),
-        "good_end": done[-1].end if done else -1,
+        "good": max(filter(None, known[done]), default=None),
+        "good_end": told[done][-1].end if end.good >= 0 else -1,
     }
 
 
@@ -350,6 +352,11 @@ def _ending(form: Format, told: Sequence[_Told]) -> _Ending:
     return _Ending("result" if last == "call" else last, (), good)
 
 
+def _sign(block: Any) -> str:
+    """Something in the place of a block without text, for it is not looked into."""
+    return "" if is_sealed(block) else "…"
+
+
 def _begun(event: Event, begun: bool) -> bool:
     """Whether a turn has begun and is not over, by what an agent says that tells it."""
     if isinstance(event, StateChange | Meta) and event.name in BEGUN | OVER:
@@ -360,11 +367,6 @@ def _begun(event: Event, begun: bool) -> bool:
 def _unsettled(end: _Ending, *, counted: bool) -> bool:
     """Whether more must be read of what was done last: for `good` too, where time is taken."""
     return not end.word or (counted and end.good < 0 and end.word not in _DONE)
-
-
-def _sign(block: Any) -> str:
-    """Something in the place of a block without text, for it is not looked into."""
-    return "" if is_sealed(block) else "…"
 
 
 def _spoken(event: Event) -> str:
