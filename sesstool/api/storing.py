@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sesstool.api import in_use, remembering
 from sesstool.errors import InputError, UsageError
+from sesstool.heap import uncollected
 from sesstool.records.lock import WriterLock
 from sesstool.records.write import real_path
 from sesstool.store.astorlm import AstorLMCodec
@@ -18,7 +19,7 @@ from sesstool.store.chat import OpenAIChatCodec
 from sesstool.store.codec import Codec
 from sesstool.store.memory import SessionMemory
 from sesstool.store.mycodeagent import MyCodeAgentCodec
-from sesstool.store.reading import opened, refuse_sealed, resumed, uncollected
+from sesstool.store.reading import opened, refuse_sealed, resumed
 from sesstool.store.recorder import Recorder
 from sesstool.store.session import Durability, StoredSession
 from sesstool.store.state import ResumeState, Unanswered, resume_state

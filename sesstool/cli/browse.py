@@ -15,8 +15,8 @@ import click
 from sesstool import api, config
 from sesstool.cli.common import Common, common, settings
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.outputs import lean_heap
 from sesstool.errors import ConfigError, InputError, UsageError
+from sesstool.heap import lean_heap
 from sesstool.records.opening import holder_of
 from sesstool.records.traceless import is_database
 

@@ -13,10 +13,11 @@ import click
 from sesstool.api import diffing
 from sesstool.cli.common import Common, common
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.outputs import destination, lean_heap
+from sesstool.cli.outputs import destination
 from sesstool.cli.streams import noted, single
 from sesstool.encryption.keyring import Keys
 from sesstool.errors import UsageError, WriteError
+from sesstool.heap import lean_heap
 from sesstool.report import diff_text
 from sesstool.report.amounts import count
 from sesstool.report.diff_lines import SIDE_BY_SIDE

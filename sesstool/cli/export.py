@@ -12,7 +12,7 @@ import click
 from sesstool.cli.common import Common, Number, Speed, common
 from sesstool.cli.converting import converted, refuse_for
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.outputs import lean_heap, poured, refuse_nowhere, refuse_taken
+from sesstool.cli.outputs import poured, refuse_nowhere, refuse_taken
 from sesstool.cli.redacted import bounded, kept_in_place
 from sesstool.cli.show import branch_option, line_range
 from sesstool.cli.streams import refuse_inputs, single
@@ -20,6 +20,7 @@ from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.export import WRITERS, writer
 from sesstool.formats.registry import TARGETS
+from sesstool.heap import lean_heap
 from sesstool.report.amounts import count
 
 if TYPE_CHECKING:

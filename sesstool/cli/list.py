@@ -14,6 +14,7 @@ from sesstool.cli.common import Common, Moment, common
 from sesstool.cli.filters import agents_option, no_cache_option, projects_option
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.outputs import destination
+from sesstool.heap import uncollected
 from sesstool.library import arrange
 from sesstool.library.arrange import ORDERS, Query, Twig, families, ordered
 from sesstool.library.discover import Item, discover
@@ -44,6 +45,7 @@ from sesstool.report.amounts import counted, size
 @click.option("--tree", is_flag=True, help="Forks and subagents below what they come from.")
 @no_cache_option
 @key_options
+@uncollected()
 def command(
     shared: Common,
     paths: tuple[str, ...],

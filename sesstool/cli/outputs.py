@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,9 +14,6 @@ from sesstool.cli.main import close_stdout
 from sesstool.errors import SesstoolError, UsageError, WriteError
 from sesstool.records.write import create, real_path
 from sesstool.text import quoted
-
-# M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of mallopt(3).
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 @contextmanager
@@ -103,23 +98,6 @@ def refuse_nowhere(path: Path) -> None:
             f"cannot write {path}: there is no folder {path.parent}",
             hint=f"mkdir -p {quoted(path.parent)}",
         )
-
-
-@cache
-def lean_heap() -> None:
-    """Have glibc give blocks over 1 MB back when they are freed.
-
-    It would keep all that are below the largest so far, and scatter what stays among them: for
-    1 GB of records that is a quarter of the memory. The end of the heap is kept up to 4 MB, else
-    each chunk that is read gets its pages from the kernel anew.
-    """
-    if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415 - help needs no heap
-
-        with suppress(AttributeError, OSError):  # another C library
-            heap = ctypes.CDLL(None)
-            heap.mallopt(_MMAP_THRESHOLD, 1 << 20)
-            heap.mallopt(_TRIM_THRESHOLD, 4 << 20)
 
 
 def tell(shared: Common, error: SesstoolError) -> int:

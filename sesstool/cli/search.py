@@ -15,9 +15,10 @@ from sesstool.api.searching import Found, Part, Tally, Wanted, search
 from sesstool.cli.common import Common, Moment, Progress, common, err, out_stream
 from sesstool.cli.filters import agents_option, projects_option
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.outputs import lean_heap, refuse_output, tell
+from sesstool.cli.outputs import refuse_output, tell
 from sesstool.cli.streams import noted
 from sesstool.errors import AuthError, SesstoolError, UsageError
+from sesstool.heap import lean_heap
 from sesstool.records.write import create
 from sesstool.report import search as reports
 from sesstool.report.search import Report, report, summary

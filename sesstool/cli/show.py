@@ -11,12 +11,13 @@ import click
 
 from sesstool.cli.common import Common, common
 from sesstool.cli.keys import key_options, keys_of
-from sesstool.cli.outputs import destination, lean_heap, poured, refuse_output
+from sesstool.cli.outputs import destination, poured, refuse_output
 from sesstool.cli.streams import noted, single
 from sesstool.cli.validate import format_option
 from sesstool.errors import UsageError
 from sesstool.export.plain import Plain
 from sesstool.export.sections import END, Choice, Reading, Section
+from sesstool.heap import lean_heap
 from sesstool.records.opening import open_source
 from sesstool.report.amounts import counted as count
 from sesstool.text import safe

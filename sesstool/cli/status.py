@@ -19,6 +19,7 @@ from sesstool.cli.filters import agents_option, no_cache_option, projects_option
 from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.list import found
 from sesstool.cli.outputs import destination
+from sesstool.heap import uncollected
 from sesstool.library.arrange import Query, families, ordered
 from sesstool.library.situation import Situation, Told, closer, situation
 from sesstool.library.standing import OPEN, STANDINGS
@@ -93,6 +94,7 @@ def command(
     query = Query(frozenset(agents), projects)
     wanted = frozenset(states) or frozenset(STANDINGS if every else OPEN)
 
+    @uncollected()
     def look() -> Situation:
         seen = situation(found(paths), keys, kept=not no_cache, here=Path.cwd(), due=_due(policy))
         return seen._replace(told=[one for one in seen.told if query.fits(one.row)])

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from sesstool import api
 from sesstool.cli.common import Common
-from sesstool.cli.outputs import lean_heap, tell
+from sesstool.cli.outputs import tell
 from sesstool.errors import SesstoolError, UsageError
+from sesstool.heap import lean_heap
 from sesstool.records import convert
 from sesstool.records.source import SEALED
 from sesstool.records.undo import State

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sesstool.cli.outputs import lean_heap
 from sesstool.cli.streams import size_of
 from sesstool.errors import InputError
+from sesstool.heap import lean_heap
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -103,9 +104,10 @@ def short_ids(rows: Iterable[Row]) -> dict[str, str]:
 
 def _alike(one: str, other: str) -> int:
     """How many characters both begin with."""
-    return next(
-        (n for n, pair in enumerate(zip(one, other, strict=False)) if len({*pair}) > 1), len(one)
-    )
+    most = min(len(one), len(other))
+    while not other.startswith(one[:most]):
+        most -= 1
+    return most
 
 
 def aligned(lines: Sequence[Sequence[str]], columns: int = 0, right: tuple[int, ...] = ()) -> str:
@@ -136,8 +138,11 @@ def day(when: datetime | None, now: datetime) -> str:
     if when is None:
         return "–"
     if when.year != now.year:
-        return f"{when:%Y-%m-%d}"
-    return f"today {when:%H:%M}" if when.date() == now.date() else f"{when:%b %d %H:%M}"
+        return when.date().isoformat()
+    clock = f"{when.hour:02}:{when.minute:02}"
+    if when.date() == now.date():
+        return f"today {clock}"
+    return f"{calendar.month_abbr[when.month]} {when.day:02} {clock}"
 
 
 def home_relative(path: str) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import shlex
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,18 +82,6 @@ class _Kept:
                 self.messages = None
         if self._held > _MOST:
             self.messages = None
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the garbage collector, which would look over and over at what is only built up."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
 
 
 def resumed(source: FileSource, codec: Codec) -> tuple[History, Iterable[Message]]:

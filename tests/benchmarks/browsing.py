@@ -26,7 +26,7 @@ os.environ["TEXTUAL_ANIMATIONS"] = "none"
 from textual.app import App
 
 from sesstool.api.viewing import open_view
-from sesstool.cli.outputs import lean_heap
+from sesstool.heap import lean_heap
 from sesstool.tui import library
 from sesstool.tui.app import Browser, Options
 from sesstool.tui.conversation import Conversation
