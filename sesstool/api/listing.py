@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
@@ -138,9 +138,9 @@ class Glances:
         writer = "" if item.trouble else _writer(item)
         shown = facts
         if writer:
-            shown = replace(facts, state="in use", why=writer)
+            shown = facts._replace(state="in use", why=writer)
         elif examined is not None:
-            shown = replace(facts, state=examined.state, why=examined.why)
+            shown = facts._replace(state=examined.state, why=examined.why)
         with self._lock:
             self._seen[_name(item)] = _Held(stamp, facts, examined, shown)
             self._seen.move_to_end(_name(item))

@@ -165,7 +165,14 @@ def families(rows: Iterable[Row]) -> Family:
     rows = list(rows)
     by_id: dict[tuple[str, str], list[Item]] = defaultdict(list)
     owners = {owner_of(row) for row in rows} - {""}
-    for row in rows if owners else ():
+    if not owners:
+        unseen = [row[1] is None and row[0].is_part for row in rows]
+        return Family(
+            [row for row, loose in zip(rows, unseen, strict=True) if not loose],
+            {},
+            [row for row, loose in zip(rows, unseen, strict=True) if loose],
+        )
+    for row in rows:
         name = id_of(row)
         if name in owners:
             by_id[agent_of(row), name].append(row[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -67,8 +66,7 @@ _MILD = MILD | {Kind.TOO_DEEP}
 _TAG = re.compile(r"</?[a-z][\w-]*>")
 
 
-@dataclass(frozen=True, slots=True)
-class Glance:
+class Glance(NamedTuple):
     """What the ends of a session tell; "", None and -1 stand for what they do not.
 
     `state` is one of STATES: "ok" means that no damage is seen at the ends, not that there is

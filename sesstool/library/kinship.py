@@ -6,7 +6,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from sesstool.library.arrange import Row, id_of
@@ -55,7 +54,7 @@ def with_owners(rows: Sequence[Row]) -> list[Row]:
             here = wanted[item.folder]
             owners |= dict.fromkeys(here.intersection(_records(item.path)), id_of(row))
     return [
-        (item, replace(glance, owner=owners[glance.owner]))
+        (item, glance._replace(owner=owners[glance.owner]))
         if glance is not None and glance.owner in owners
         else (item, glance)
         for item, glance in rows

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,7 +55,7 @@ def marked(rows: Iterable[Row]) -> list[Row]:
     rows = list(rows)
     found = alive(rows)
     return [
-        (item, replace(glance, state="in use", why=found[item].who))
+        (item, glance._replace(state="in use", why=found[item].who))
         if glance is not None and item in found
         else (item, glance)
         for item, glance in rows

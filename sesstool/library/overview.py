@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ from sesstool.version import __version__
 if TYPE_CHECKING:
     from sesstool.encryption.keyring import Keys
 
-_FIELDS = tuple(field.name for field in fields(Glance))
+_FIELDS = Glance._fields
 _TIMES = [_FIELDS.index(name) for name in ("started", "last", "good")]
 _ORIGIN, _OPEN = _FIELDS.index("origin"), _FIELDS.index("open")
 # What is not worth to be kept: it may be otherwise at the next look, though the file is the same.
@@ -126,7 +125,7 @@ def _write(fresh: dict[bytes, Row], others: Iterable[bytes]) -> None:
 
 def _encoded(glance: Glance | None) -> bytes:
     try:
-        return orjson.dumps([getattr(glance, name) for name in _FIELDS])
+        return orjson.dumps(list(glance) if glance else None)
     except (TypeError, ValueError):  # a lone surrogate: it is looked at again
         return b""
 

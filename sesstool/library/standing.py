@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sesstool.formats.registry import by_name
 from sesstool.library.arrange import Row
+from sesstool.library.glance import Glance
 from sesstool.library.living import Alive
 
 STANDINGS = (
@@ -55,28 +56,36 @@ def standing(
 ) -> Standing:
     """How a session stands; `started` is when this computer last did, `overdue` as in Standing."""
     item, glance = row
-    written = datetime.fromtimestamp(item.mtime / 1e9, UTC) if item.mtime > 0 else None
+    since = glance.last if glance else None
+    if since is None and item.mtime > 0:
+        since = datetime.fromtimestamp(item.mtime / 1e9, UTC)
     if glance is None:
-        return Standing("unknown", "nobody has looked at it", written)
-    since = glance.last or written
-    harmless = by_name(glance.format).harmless if glance.format else frozenset[str]()
-    uncertain = tuple(name for name in glance.open if name not in harmless)
-    told = Standing("", "", since, glance.open, uncertain, glance.good, glance.good_end)
-    told = told._replace(overdue=overdue)
+        return Standing("unknown", "nobody has looked at it", since)
+    word, why = _word(glance, alive, overdue)
+    uncertain = glance.open
+    if uncertain and glance.format:
+        harmless = by_name(glance.format).harmless
+        uncertain = tuple(name for name in uncertain if name not in harmless)
+    lost = word == "interrupted" and started is not None and since is not None and since < started
+    return Standing(
+        *(word, why, since, glance.open, uncertain, glance.good, glance.good_end), lost, overdue
+    )
+
+
+def _word(glance: Glance, alive: Alive | None, overdue: str) -> tuple[str, str]:
+    """The word for it, and why."""
     if alive is not None:
-        word = "waiting" if _waits(alive, glance.ends) else "running"
-        return told._replace(word=word, why=alive.who)
+        return "waiting" if _waits(alive, glance.ends) else "running", alive.who
     if glance.state not in ("ok", "repairable", "in use"):
-        return told._replace(word=glance.state, why=glance.why)
+        return glance.state, glance.why
     if why := _BROKEN_OFF.get(glance.ends):
-        lost = started is not None and since is not None and since < started
-        return told._replace(word="interrupted", why=why, lost=lost)
+        return "interrupted", why
     if overdue:
-        return told._replace(word="past retention", why=overdue)
+        return "past retention", overdue
     why = _done(glance.ends)
-    if glance.format and by_name(glance.format).belated and glance.ends == "answer":
+    if glance.ends == "answer" and glance.format and by_name(glance.format).belated:
         why += ", or a tool was at work: this agent records a call when it has its result"
-    return told._replace(word="clean", why=why)
+    return "clean", why
 
 
 def _waits(alive: Alive, ends: str) -> bool:

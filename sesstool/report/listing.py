@@ -26,6 +26,7 @@ FORMATS = ("text", "concise", "json", "jsonl")
 # A beginning of an id is at least so long, and no id shorter than the other is cut.
 _SHORT, _WHOLE = 8, 13
 _PROJECT = 28
+_MONTHS = tuple(calendar.month_abbr)
 
 
 def table(twigs: Sequence[Twig], columns: int = 0) -> str:
@@ -104,10 +105,10 @@ def short_ids(rows: Iterable[Row]) -> dict[str, str]:
 
 def _alike(one: str, other: str) -> int:
     """How many characters both begin with."""
-    most = min(len(one), len(other))
-    while not other.startswith(one[:most]):
-        most -= 1
-    return most
+    most, alike = min(len(one), len(other)), 0
+    while alike < most and one[alike] == other[alike]:
+        alike += 1
+    return alike
 
 
 def aligned(lines: Sequence[Sequence[str]], columns: int = 0, right: tuple[int, ...] = ()) -> str:
@@ -142,7 +143,7 @@ def day(when: datetime | None, now: datetime) -> str:
     clock = f"{when.hour:02}:{when.minute:02}"
     if when.date() == now.date():
         return f"today {clock}"
-    return f"{calendar.month_abbr[when.month]} {when.day:02} {clock}"
+    return f"{_MONTHS[when.month]} {when.day:02} {clock}"
 
 
 def home_relative(path: str) -> str:
