@@ -18,10 +18,12 @@ from sesstool.cli.main import run
 from sesstool.formats.registry import FORMATS
 from sesstool.formats.schemas import schema_text
 from sesstool.library import overview
-from sesstool.library.arrange import agent_of, families, owner_of
+from sesstool.library.arrange import agent_of, families, flat, owner_of
 from sesstool.library.discover import discover
 from sesstool.library.overview import survey
+from sesstool.report import listing
 from sesstool.report.listing import day, short_ids, where
+from sesstool.text import width
 from tests.conftest import (
     ROLLOUT,
     SESSION,
@@ -377,3 +379,29 @@ def test_what_is_not_there_is_an_error(agents, capsys):
     for command in ("list", "status", "search lamp"):
         assert run([*command.split(), str(agents / "nowhere.jsonl")]) == 3
         assert "no such file" in capsys.readouterr().err
+
+
+def test_eighty_columns_have_room_for_a_title(agents, projects):
+    """A narrow terminal shows less of the project, and no size, so that each is known again."""
+    paths = [agents / ".codex", projects / f"{SESSION}.jsonl"]
+    shown = flat(families(survey(discover(paths), kept=False)), parts=False)
+    lines = listing.table(shown, 80).splitlines()
+    assert max(map(width, lines)) <= 80
+    assert [line.split("  ")[-1] for line in lines[1:]].count("trim the wick") == 1
+    assert "SIZE" not in lines[0]
+    assert "SIZE" in listing.table(shown, 120)
+
+
+@pytest.mark.usefixtures("agents")
+def test_a_time_without_a_date_is_the_last_one(projects, monkeypatch, capsys):
+    """A disk may tell a year that no calendar here reaches."""
+    path = put(projects / "late.jsonl", prompt(5, None))
+    real = os.stat
+    for year in (-(1 << 70), 1 << 70):
+        far = os.stat_result(real(path)[:10], {"st_mtime_ns": year})
+        monkeypatch.setattr(
+            os, "stat", lambda name, far=far, **how: far if name == str(path) else real(name, **how)
+        )
+        for command in ("list", "status"):
+            assert run([command, str(path)]) == 0
+            assert "light the lamp" in capsys.readouterr().out

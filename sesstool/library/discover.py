@@ -26,6 +26,8 @@ _Home = tuple[Format, Path]
 _NO_FILE = "it is a pipe, a socket or a device, and no file"
 _LINK = "it is a link to a folder, which is not followed: give the folder itself"
 _DATABASES = (".db", ".sqlite", ".sqlite3")
+# Between these there are dates, in every time zone; file systems know more times.
+_EARLIEST, _LATEST = -62_135_000_000 * 10**9, 253_402_000_000 * 10**9
 _PACKED = {".age": "age", ".gz": "gz", ".zst": "zst"}
 
 
@@ -228,7 +230,8 @@ def _item(look: Callable[[], os.stat_result], folder: str, name: str, place: _Pl
     except OSError as error:
         return Item(folder, name, *place, trouble=f"it cannot be looked at: {_reason(error)}")
     trouble = "" if stat.S_ISREG(now.st_mode) else _NO_FILE
-    return Item(folder, name, *place, now.st_size, now.st_mtime_ns, trouble)
+    mtime = max(_EARLIEST, min(now.st_mtime_ns, _LATEST))
+    return Item(folder, name, *place, now.st_size, mtime, trouble)
 
 
 def _reason(error: OSError) -> str:

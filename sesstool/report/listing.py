@@ -25,7 +25,9 @@ from sesstool.text import elide, from_here, safe, width
 FORMATS = ("text", "concise", "json", "jsonl")
 # A beginning of an id is at least so long, and no id shorter than the other is cut.
 _SHORT, _WHOLE = 8, 13
-_PROJECT = 28
+# The widest project, and that on a terminal of fewer columns, which shows no sizes either: the
+# title is what a person looks for.
+_PROJECT, _NARROW, _WIDE = 28, 12, 100
 _MONTHS = tuple(calendar.month_abbr)
 
 
@@ -36,8 +38,12 @@ def table(twigs: Sequence[Twig], columns: int = 0) -> str:
         ("STATE", "LAST WRITE", "SIZE", "AGENT", "ID", "PROJECT", "TITLE")
     ]
     now = datetime.now()  # noqa: DTZ005 - local time is meant
-    projects = {path: _project(path) for path in {where(twig.row) for twig in twigs}}
+    narrow = 0 < columns < _WIDE
+    most = _NARROW if narrow else _PROJECT
+    projects = {path: _project(path, most) for path in {where(twig.row) for twig in twigs}}
     lines += [_line(twig, names, projects, now) for twig in twigs]
+    if narrow:
+        return aligned([line[:2] + line[3:] for line in lines], columns)
     return aligned(lines, columns, right=(2,))
 
 
@@ -153,10 +159,14 @@ def home_relative(path: str) -> str:
     return safe(short)
 
 
-def _project(path: str) -> str:
-    """The end of a project's path."""
+def _project(path: str, most: int) -> str:
+    """The end of a project's path, in so many cells at most."""
     shown = home_relative(path)
-    return shown if width(shown) <= _PROJECT else "…" + shown[-_PROJECT + 1 :]
+    if width(shown) <= most:
+        return shown
+    while width(shown) >= most:
+        shown = shown[1:]
+    return f"…{shown}"
 
 
 def _line(
