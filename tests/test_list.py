@@ -295,7 +295,7 @@ def test_homes_tells_where_was_looked(agents, capsys, monkeypatch):
     assert not any(one["there"] for one in told["codex"]["places"])
     assert run(["config", "homes"]) == 0
     told = capsys.readouterr()
-    assert "~/.claude/projects: 2 sessions, 1 part of them, " in told.out
+    assert "~/.claude/projects: 2 sessions and 1 part of them, " in told.out
     assert "Gemini" not in told.out
     assert "--all" in told.err
 
@@ -405,3 +405,38 @@ def test_a_time_without_a_date_is_the_last_one(projects, monkeypatch, capsys):
         for command in ("list", "status"):
             assert run([command, str(path)]) == 0
             assert "light the lamp" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("agents")
+def test_a_damaged_cache_is_made_anew(capsys):
+    """Else each list would look at every file, for ever."""
+    listed(capsys)
+    glances_path().write_bytes(b"no database " * 5000)
+    before = listed(capsys)
+    assert glances_path().read_bytes().startswith(b"SQLite")
+    assert listed(capsys) == before
+
+
+@pytest.mark.usefixtures("agents")
+def test_a_cache_that_cannot_be_is_no_fault(monkeypatch, capsys):
+    """What stands in the way of its folder keeps nobody from the list."""
+    monkeypatch.setenv("XDG_CACHE_HOME", os.devnull)
+    assert len(listed(capsys)) == 3
+
+
+def test_a_home_that_is_set_and_not_there_is_told(home, monkeypatch, capsys):
+    """A variable that leads nowhere is why nothing is found."""
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "moved"))
+    assert run(["config", "homes"]) == 0
+    out = capsys.readouterr().out
+    assert "~/moved/projects: not there" in out
+    assert "CODEX_HOME" not in out
+
+
+def test_a_document_is_written_session_by_session(agents):
+    """Thousands of sessions are never held as one text; none at all are an empty array."""
+    rows = survey(discover([agents]), kept=False)
+    parts = list(listing.to_json(rows))
+    assert json.loads("".join(parts))["sessions"] == [listing.value(row) for row in rows]
+    assert max(map(len, parts)) < len("".join(parts)) / 2
+    assert "".join(listing.to_json([])) == '{\n  "schema_version": 1,\n  "sessions": []\n}\n'

@@ -34,7 +34,7 @@ def glances_path() -> Path:
 
 def is_own(path: Path) -> bool:
     """Whether a file is there which this user made, and no link to one."""
-    with suppress(FileNotFoundError):
+    with suppress(OSError):  # a folder above it may be none, or closed
         now = path.lstat()
         return stat.S_ISREG(now.st_mode) and (os.name == "nt" or now.st_uid == os.geteuid())
     return False

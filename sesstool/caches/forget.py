@@ -29,19 +29,24 @@ def forget(paths: Collection[Path | str]) -> None:
                 words.forget(os.fsencode(os.path.realpath(path)) for path in paths)
         except ValueError:
             forget_words()
-    if paths and os.path.lexists(seen := glances_path()):
+    if paths and os.path.lexists(glances_path()):
         from sesstool.caches.glances import GlanceCache  # noqa: PLC0415 - not all have one
 
         try:
             with GlanceCache() as glances:
                 glances.put((), {name for path in paths for name in _names(path)})
         except ValueError:
-            _delete_database(seen)
+            forget_glances()
 
 
 def forget_words() -> None:
     """Delete the index of words, which is of no use. Raises WriteError."""
     _delete_database(words_path())
+
+
+def forget_glances() -> None:
+    """Delete what lists show of sessions, which is of no use. Raises WriteError."""
+    _delete_database(glances_path())
 
 
 def _names(path: Path | str) -> Iterator[bytes]:

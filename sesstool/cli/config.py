@@ -94,7 +94,12 @@ def doctor(common: Common, named: Path | None, exit_zero: bool) -> int:
 
 @command.command("homes")
 @common("text", "json")
-@click.option("--all", "every", is_flag=True, help="Agents as well that have no place here.")
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Agents as well that have no place here, and none that is set.",
+)
 def homes(common: Common, every: bool) -> int:
     """Tell where the agents keep sessions here, which variables move that, and what is there.
 
@@ -104,7 +109,7 @@ def homes(common: Common, every: bool) -> int:
     from sesstool.report import homes as report  # noqa: PLC0415
 
     found = looked()
-    here = [one for one in found if every or any(place.there for place in one.places)]
+    here = [one for one in found if every or one.is_meant]
     with destination(common) as out:
         if common.output_format == "json":
             out.write(report.to_json(found).encode())

@@ -79,7 +79,7 @@ def command(
     every = [twig.row for twig in shown]
     with destination(shared) as out:
         if shared.output_format == "json":
-            out.write(listing.to_json(every).encode())
+            out.writelines(part.encode() for part in listing.to_json(every))
         elif shared.output_format == "jsonl":
             out.writelines(line.encode() for line in listing.to_jsonl(every))
         elif shared.output_format == "concise":

@@ -112,7 +112,8 @@ def command(
         else:
             told = shown if states else whole
             if shared.output_format == "json":
-                out.write(report.to_json(told, use, seen.started).encode())
+                parts = report.to_json(told, use, seen.started)
+                out.writelines(part.encode() for part in parts)
             for one in told if shared.output_format == "jsonl" else ():
                 out.write(json.dumps(report.status_value(one)).encode() + b"\n")
     shared.note(report.summary(one.standing.word for one in whole))

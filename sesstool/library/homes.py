@@ -37,6 +37,12 @@ class Home(NamedTuple):
     variables: tuple[tuple[str, str], ...]
     places: tuple[Place, ...]
 
+    @property
+    def is_meant(self) -> bool:
+        """Whether it has a place here, or a variable of its own sets one, perhaps mistaken."""
+        mine = (value for name, value in self.variables if not name.startswith("XDG_"))
+        return any(place.there for place in self.places) or any(mine)
+
 
 def homes(environment: Mapping[str, str] = os.environ) -> list[Home]:
     """Look where the agents keep sessions; those that keep none in a place of their own are out."""

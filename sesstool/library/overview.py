@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from sesstool.caches.forget import forget_glances
 from sesstool.caches.glances import GlanceCache, Kept
+from sesstool.errors import WriteError
 from sesstool.formats.registry import FORMATS
 from sesstool.formats.terms import Origin
 from sesstool.library.arrange import Row
@@ -113,14 +116,20 @@ def _write(fresh: dict[bytes, Row], others: Iterable[bytes]) -> None:
     gone = [name for name in others if not os.path.lexists(name)]
     if not fresh and not gone:
         return
+    try:
+        _put(fresh, gone)
+    except ValueError:  # it is damaged, or in use for too long
+        with suppress(ValueError, WriteError):
+            forget_glances()
+            _put(fresh, gone)
+
+
+def _put(fresh: dict[bytes, Row], gone: list[bytes]) -> None:
     seen = (
         (name, Kept(row[0].size, row[0].mtime, _encoded(row[1]))) for name, row in fresh.items()
     )
-    try:
-        with GlanceCache(_version(), make=True) as cache:
-            cache.put(seen, gone)
-    except ValueError:
-        return
+    with GlanceCache(_version(), make=True) as cache:
+        cache.put(seen, gone)
 
 
 def _encoded(glance: Glance | None) -> bytes:

@@ -45,7 +45,7 @@ def _home(one: Home) -> Iterator[str]:
 def _held(place: Place) -> str:
     if not place.there:
         return "not there"
-    parts = f", {counted(place.parts, 'part')} of them" if place.parts else ""
+    parts = f" and {counted(place.parts, 'part')} of them" if place.parts else ""
     return f"{counted(place.sessions, 'session')}{parts}, {size(place.size)}"
 
 

@@ -28,6 +28,8 @@ _SHORT, _WHOLE = 8, 13
 # The widest project, and that on a terminal of fewer columns, which shows no sizes either: the
 # title is what a person looks for.
 _PROJECT, _NARROW, _WIDE = 28, 12, 100
+# Forks of forks are set in no further than this.
+_DEEPEST = 20
 _MONTHS = tuple(calendar.month_abbr)
 
 
@@ -76,10 +78,20 @@ def value(row: Row) -> dict[str, Any]:
     }
 
 
-def to_json(rows: Iterable[Row]) -> str:
-    """All of them as one document."""
-    found = [value(row) for row in rows]
-    return json.dumps({"schema_version": 1, "sessions": found}, indent=2) + "\n"
+def to_json(rows: Iterable[Row]) -> Iterator[str]:
+    """All of them as one document, piece by piece."""
+    yield '{\n  "schema_version": 1,\n  "sessions": '
+    yield from array(map(value, rows))
+    yield "\n}\n"
+
+
+def array(values: Iterable[Any]) -> Iterator[str]:
+    """A member of a document that is an array, indented; no more than one element is held."""
+    before, end = "[\n    ", "[]"
+    for one in values:
+        yield before + json.dumps(one, indent=2).replace("\n", "\n    ")
+        before, end = ",\n    ", "\n  ]"
+    yield end
 
 
 def to_jsonl(rows: Iterable[Row]) -> Iterator[str]:
@@ -182,7 +194,9 @@ def _line(
         agent_of(row) or "–",
         safe(names[id_of(row)]),
         projects[where(row)],
-        f"{'  ' * (twig.depth - 1)}↳ {title}" if twig.depth else _fork(row, names) + title,
+        f"{'  ' * min(twig.depth - 1, _DEEPEST)}↳ {title}"
+        if twig.depth
+        else _fork(row, names) + title,
     )
 
 

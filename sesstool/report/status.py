@@ -13,7 +13,7 @@ from sesstool.library.arrange import Row, agent_of, id_of, resume_command
 from sesstool.library.situation import Told
 from sesstool.library.standing import STANDINGS, Standing
 from sesstool.report.amounts import size
-from sesstool.report.listing import aligned, home_relative, short_ids, value, where
+from sesstool.report.listing import aligned, array, home_relative, short_ids, value, where
 from sesstool.text import elide, lasting, quoted, safe
 
 FORMATS = ("text", "json", "jsonl")
@@ -85,28 +85,23 @@ def summary(words: Iterable[str]) -> str:
     return ", ".join(f"{found[word]:,} {word}" for word in STANDINGS if found[word]) or "no session"
 
 
-def to_json(told: Sequence[Told], found: Sequence[Use], started: datetime | None) -> str:
-    """All of it as one document; see schemas/output/status.schema.json."""
-    return (
-        json.dumps(
-            {
-                "schema_version": 1,
-                "machine_started": started.isoformat() if started else None,
-                "sessions": [status_value(one) for one in told],
-                "disk": [
-                    {
-                        "agent": use.agent or None,
-                        "project": use.project or None,
-                        "files": use.sessions,
-                        "bytes": use.size,
-                    }
-                    for use in found
-                ],
-            },
-            indent=2,
-        )
-        + "\n"
-    )
+def to_json(told: Iterable[Told], found: Iterable[Use], started: datetime | None) -> Iterator[str]:
+    """All of it as one document, piece by piece; see schemas/output/status.schema.json."""
+    since = json.dumps(started.isoformat() if started else None)
+    yield f'{{\n  "schema_version": 1,\n  "machine_started": {since},\n  "sessions": '
+    yield from array(map(status_value, told))
+    yield ',\n  "disk": '
+    yield from array(map(_use_value, found))
+    yield "\n}\n"
+
+
+def _use_value(use: Use) -> dict[str, Any]:
+    return {
+        "agent": use.agent or None,
+        "project": use.project or None,
+        "files": use.sessions,
+        "bytes": use.size,
+    }
 
 
 def status_value(one: Told) -> dict[str, Any]:
