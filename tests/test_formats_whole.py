@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from sesstool.cli import main
+from sesstool.formats.events import ToolCall
 from sesstool.formats.registry import FORMATS
+from sesstool.records.jsonspan import value_at
 from sesstool.records.recover import Record
+from tests import properties
 from tests.conftest import read
+from tests.mutations import dumps
 from tests.seeds import SEEDS
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +41,30 @@ def test_any_object_has_a_meaning(name, odd):
         for value in changed(json.loads(line), odd):
             tracker, meaning = form.tracker(None), form.meaning(value)
             tracker.see(Record(1, 0, len(line), json.dumps(value).encode(), value), meaning)
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_a_call_that_says_nothing_costs_no_record(name):
+    """What several fixes put into one empty object stands there side by side."""
+    form, lines = read(SEEDS[name], name).format, SEEDS[name].splitlines()
+    for n, line in enumerate(lines):
+        for event in form.meaning(json.loads(line)).events:
+            if type(event) is ToolCall and event.pointer:
+                value = json.loads(line)
+                value_at(value, event.pointer).clear()
+                properties.hold(b"\n".join([*lines[:n], dumps(value), *lines[n + 1 :], b""]), name)
+
+
+@pytest.mark.parametrize("name", [name for name, data in SEEDS.items() if read(data, name).id])
+def test_a_policy_names_a_session_by_the_id_that_its_records_tell(name, tmp_path, capsys):
+    """Also where the file's name does not tell it, and the last record does not."""
+    told = read(SEEDS[name], name).id
+    path, policy = tmp_path / name, tmp_path / "policy.toml"
+    path.write_bytes(SEEDS[name])
+    held = f'{{name = "claim", reason = "asked", match = {{session = "{told}"}}}}'
+    policy.write_text(f"version = 1\nhold = [{held}]\n")
+    assert main.run(["prune", "--policy", str(policy), "--all", str(path)]) == 0
+    assert "hold claim" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("folder", ["good", "damaged"])

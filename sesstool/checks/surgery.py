@@ -38,9 +38,11 @@ def add_member(session: Session, place: Place, text: bytes) -> list[Edit]:
     member = locate(raw, holder)
     if member is None or raw[member.start : member.start + 1] != b"{":
         return []
-    at = place.start + member.start + 1
-    empty = raw[member.start + 1 : member.end].lstrip()[:1] == b"}"
-    return [Edit(at, at, dumps(key) + b":" + text + (b"" if empty else b","))]
+    start, end = place.start + member.start, place.start + member.end
+    made = dumps(key) + b":" + text
+    if raw[member.start + 1 : member.end].lstrip()[:1] == b"}":
+        return [Edit(start, end, b"{" + made + b"}")]  # no two can go into the same empty object
+    return [Edit(start + 1, start + 1, made + b",")]
 
 
 def drop_value(session: Session, place: Place, pointer: str) -> list[Edit]:

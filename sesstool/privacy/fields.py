@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sesstool.formats.base import Format
 from sesstool.formats.schemas import keywords, record_schema
 from sesstool.formats.terms import Field
-from sesstool.records.jsonspan import join
+from sesstool.records.jsonspan import join, parts
 
 _TOKEN = re.compile(
     rb'"(?P<string>[^"\\]*+(?:\\.[^"\\]*+)*+)"|(?P<mark>[{}\[\],])|(?P<number>-?[0-9][0-9.eE+-]*+)',
@@ -75,6 +75,11 @@ def leaves(raw: bytes) -> Iterator[Leaf]:
             owners.pop()
 
 
+def name_of(pointer: str) -> str:
+    """The name of the field at a pointer, as `Format.fields` has them: without indexes."""
+    return ".".join(part for part in parts(pointer) if not part.isdecimal())
+
+
 def _own_keys(form: Format) -> frozenset[str]:
     """The keys that a format's schema and table name."""
     named = {part for name in form.fields for part in name.split(".")}
@@ -100,8 +105,8 @@ class Policy:
         self._exact = {k: v for k, v in fields.items() if not k.endswith(_ALL)}
         self._below = {k.removesuffix(_ALL): v for k, v in fields.items() if k.endswith(_ALL)}
         self._known: dict[str, Field] = {}
-        opaque = (k.removesuffix(_ALL) for k, v in fields.items() if v is Field.OPAQUE)
-        self._opaque = {f'"{name.rpartition(".")[2]}"'.encode() for name in opaque}
+        self._sealed = [k.removesuffix(_ALL) for k, v in fields.items() if v is Field.OPAQUE]
+        self._opaque = {f'"{name.rpartition(".")[2]}"'.encode() for name in self._sealed}
 
     @classmethod
     def of_format(cls, form: Format | None) -> Policy:
@@ -138,6 +143,14 @@ class Policy:
         """Whether a record may hold an opaque field: false tells surely that it holds none."""
         # An escape can be a letter of a name.
         return b"\\u00" in raw or any(name in raw for name in self._opaque)
+
+    def seals(self, name: str) -> bool:
+        """Whether something in a field, or beside it, may be opaque, and so seal what it says."""
+        beside = name.rpartition(".")[0]
+        return any(
+            not name or one.startswith(f"{name}.") or one.rpartition(".")[0] == beside
+            for one in self._sealed
+        )
 
     def named(self, name: str) -> Field:
         """What the format says of a name, as `Format.fields` has them."""

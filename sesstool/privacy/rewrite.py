@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from sesstool.formats.base import Format
 from sesstool.formats.events import Thinking
 from sesstool.formats.terms import Field
-from sesstool.privacy.fields import Leaf, Policy, leaves
+from sesstool.privacy.fields import Leaf, Policy, leaves, name_of
 from sesstool.privacy.matcher import overlaps
 from sesstool.privacy.scan import Hit, Scanner
 from sesstool.privacy.standin import StandIns, stand_ins
@@ -193,6 +194,8 @@ class Rewriter:
         for event in self._form.meaning(value).events:
             if type(event) is not Thinking:
                 continue
+            if not self._policy.seals(name_of(event.pointer)):
+                continue  # it is a text like any other
             member = locate(line, event.pointer)
             if member and any(member.start <= start < member.end for start, _, _ in changes):
                 gone.append((event.pointer, member))
@@ -202,18 +205,36 @@ class Rewriter:
         changes[:] = [c for c in changes if not any(m.start <= c[0] < m.end for m in inside)]
         places[:] = [_removed(p, inside) for p in places]
         done.thinking += [pointer for pointer, _ in gone]
-        if self._form.provider == "openai-responses":
+        made: list[tuple[int, int, bytes]] = []
+        if self._form.provider == "openai-responses" or not gone[0][0]:
             # The item of a thought is a record: an empty one keeps what counts records right.
-            changes += [one for member in inside for one in _emptied(line, member)]
-            return
-        holder = gone[0][0].rpartition("/")[0]
+            made += [one for member in inside for one in _emptied(line, member)]
+        else:
+            for holder, thoughts in groupby(gone, lambda one: one[0].rpartition("/")[0]):
+                made += self._without(line, value, holder, [member for _, member in thoughts])
+        # What seals a thought goes with it, and may hold a value itself.
+        changes[:] = [c for c in changes if not any(m[0] <= c[0] < m[1] for m in made)] + made
+
+    def _without(
+        self, line: bytes, value: Any, holder: str, inside: list[Member]
+    ) -> Iterator[tuple[int, int, bytes]]:
+        """What takes the thoughts out of the list, or the object, that they stand in."""
         held = locate(line, holder)
         if held is None:
             return
-        if len(gone) == len(_at(value, holder)):
-            changes.append((held.start, held.end, dumps([{"type": "text", "text": _REMOVED}])))
+        if line[held.start : held.start + 1] == b"{":
+            # A thought is a member, beside what seals it, of an object that says more.
+            sealed = (m for name, m in members(line, held.start) if self._seals(holder, name))
+            yield from ((member.start, member.end, b'""') for member in {*inside, *sealed})
+        elif len(inside) == len(_at(value, holder)):
+            typed = any(name == "type" for name, _ in members(line, inside[0].start))
+            words = {"type": "text", "text": _REMOVED} if typed else {"text": _REMOVED}
+            yield held.start, held.end, dumps([words])
         else:
-            changes += [(*span, b"") for span in _spans(line, held, inside)]
+            yield from ((*span, b"") for span in _spans(line, held, inside))
+
+    def _seals(self, holder: str, name: str) -> bool:
+        return self._policy.named(name_of(f"{holder}/{name}")) is Field.OPAQUE
 
     def _drop(self, done: Rewritten) -> None:
         """Empty what cannot be looked into."""

@@ -28,7 +28,8 @@ _RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _FAILED = object()
 _THINKING = {
-    ("type", kind) for kind in ("thinking", "redacted_thinking", "summary_text", "reasoning_text")
+    ("type", kind)
+    for kind in ("thinking", "redacted_thinking", "think", "summary_text", "reasoning_text")
 }
 
 

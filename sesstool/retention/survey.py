@@ -153,7 +153,7 @@ def _told(found: _Found, form: Format, values: Sequence[dict[str, Any]], path: P
         found.ids.add(told.session)
         found.origin = found.origin or form.origin(value)
     found.owner = form.owner(values, path)
-    if found.owner in {form.meaning(value).session for value in values[-1:]}:
+    if found.owner and found.owner in {form.meaning(value).session for value in values[-1:]}:
         group.session = form.session_id(path) or found.owner
     group.session = group.session or path.name.partition(".")[0]
     found.ids -= {""}
