@@ -270,6 +270,23 @@ def test_parts_stand_below_their_session():
     assert family.loose == [rows[5]]
 
 
+def test_a_long_line_of_parts_stands_below_its_first():
+    """And what owns itself in a ring stands alone, each once."""
+    count = 3000
+    rows = [
+        (
+            Item("/s", f"{n}.jsonl", owner=f"{n - 1}" if n else ""),
+            Glance("ok", format="opencode", id=f"{n}"),
+        )
+        for n in range(count)
+    ]
+    family = families(rows)
+    assert family.sessions == rows[:1]
+    assert family.parts == {rows[0][0]: rows[1:]}
+    ring = [(rows[0][0]._replace(owner=f"{count - 1}"), rows[0][1]), *rows[1:]]
+    assert families(ring).sessions == ring
+
+
 def test_parts_of_parts_stand_below_the_session():
     """And where files claim each other, none is lost."""
     deep = [

@@ -177,22 +177,41 @@ def families(rows: Iterable[Row]) -> Family:
         if name in owners:
             by_id[agent_of(row), name].append(row[0])
     above = {
-        row[0]: _nearest(row[0], by_id.get((agent_of(row), owner_of(row)), ())) for row in rows
+        row[0]: owner
+        for row in rows
+        if (name := owner_of(row))
+        and (owner := _nearest(row[0], by_id.get((agent_of(row), name), ()))) is not None
     }
+    tops: dict[Item, Item | None] = {}
     family = Family([], {}, [])
     for row in rows:
         item = row[0]
-        seen = {item}
-        while (owner := above.get(item)) is not None and owner not in seen:
-            seen.add(owner)  # a part may have parts, and in hostile files two may own each other
-            item = owner
-        if row[1] is None and row[0].is_part and not row[0].owner:
+        top = _top(item, above, tops) if item in above else item
+        if row[1] is None and item.is_part and not item.owner:
             family.loose.append(row)
-        elif item is row[0] or owner is not None:
+        elif top is None or top is item:
             family.sessions.append(row)
         else:
-            family.parts.setdefault(item, []).append(row)
+            family.parts.setdefault(top, []).append(row)
     return family
+
+
+def _top(item: Item, above: dict[Item, Item], tops: dict[Item, Item | None]) -> Item | None:
+    """The session that a part of a part belongs to in the end; `tops` has those that are known.
+
+    None where there is none: in hostile files two may own each other.
+    """
+    way: list[Item] = []
+    seen = {item}
+    while item not in tops and (owner := above.get(item)) is not None:
+        way.append(item)
+        if owner in seen:
+            tops[owner] = None
+        seen.add(owner)
+        item = owner
+    top = tops.get(item, item)
+    tops.update(dict.fromkeys(way, top))
+    return top
 
 
 class Twig(NamedTuple):
