@@ -24,7 +24,7 @@ from sesstool.formats.events import (
     Unknown,
 )
 from sesstool.formats.registry import by_name
-from tests.conftest import codes, jsonl, loads, look, mend, read
+from tests.conftest import codes, jsonl, loads, look, mend, plan, read
 from tests.mutations import lines
 from tests.seeds import SEEDS
 
@@ -249,6 +249,16 @@ def test_what_the_reader_refuses_is_cut(n, changes, why):
     [fault] = [f for f in look(data, name=NAME).findings if f.code == "S304"]
     assert (why in fault.message, fault.fix.applicability.value) == (True, "unsafe")
     assert mend(data, name=NAME, unsafe=True).count(b"\n") < len(LINES) + 2
+
+
+def test_a_header_is_made_where_no_record_tells_a_time():
+    """Its reader wants one; a second repair has nothing to do."""
+    data = jsonl({"type": "session.title", "title": "lanterns"})
+    mended = plan(data, "--unsafe", format_name="copilot-cli").edits.apply(data)
+    header, title = loads(mended)
+    assert (header["type"], header["timestamp"]) == ("session.start", "1970-01-01T00:00:00.000Z")
+    assert title == {"type": "session.title", "title": "lanterns"}
+    assert "M701" not in codes(look(mended, format_name="copilot-cli"))
 
 
 def test_a_record_of_an_unknown_type_is_no_fault():

@@ -22,6 +22,8 @@ from sesstool.records.recover import Record
 from sesstool.records.source import Source
 
 _NO_LOAD = "Copilot CLI does not load the session"
+# Its reader wants a time where no record tells one.
+_NO_TIME = "1970-01-01T00:00:00.000Z"
 # Around a record that is strict JSON itself.
 _AROUND = frozenset({Kind.BOM, Kind.CRLF, Kind.NO_NEWLINE, Kind.GLUED})
 
@@ -116,12 +118,13 @@ class CopilotTracker(Tracker):
     def _rebuilt(self, source: Source, first: Record) -> Fault:
         """A header made of what the file's place and its records tell."""
         seed, parent = first.raw.hex(), (first.value or {}).get("parentId")
+        began = text((first.value or {}).get("timestamp"))
         data: dict[str, Any] = {
             "sessionId": self._file_id or str(uuid5(NAMESPACE_OID, seed)),
             "version": 1,
             "producer": "copilot-agent",
             "copilotVersion": self._version or "0.0.0",
-            "startTime": text((first.value or {}).get("timestamp")) or self._time,
+            "startTime": began if is_time(began) else self._time or _NO_TIME,
         }
         if self._cwd:
             data["context"] = {"cwd": self._cwd}
