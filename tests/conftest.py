@@ -148,10 +148,11 @@ def plan(
     select: tuple[str, ...] = (),
     options: Options = Options(),
     name: str = "session.jsonl",
+    format_name: str = "",
 ) -> Outcome:
     """The repair of some bytes."""
     choice = Choice(unsafe, frozenset(flags), select)
-    return planner.plan(Memory(data, name), options, choice)
+    return planner.plan(Memory(data, name), options, choice, format_name=format_name)
 
 
 def mend(data: bytes, *flags: str, **more: Any) -> bytes:

@@ -254,7 +254,7 @@ def test_what_the_reader_refuses_is_cut(n, changes, why):
 def test_a_header_is_made_where_no_record_tells_a_time():
     """Its reader wants one; a second repair has nothing to do."""
     data = jsonl({"type": "session.title", "title": "lanterns"})
-    mended = plan(data, "--unsafe", format_name="copilot-cli").edits.apply(data)
+    mended = plan(data, unsafe=True, format_name="copilot-cli").edits.apply(data)
     header, title = loads(mended)
     assert (header["type"], header["timestamp"]) == ("session.start", "1970-01-01T00:00:00.000Z")
     assert title == {"type": "session.title", "title": "lanterns"}
