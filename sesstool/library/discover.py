@@ -23,6 +23,7 @@ from sesstool.records.traceless import is_database
 from sesstool.records.write import is_leftover, real_path
 
 _Home = tuple[Format, Path]
+_Entries = list[os.DirEntry[str]]
 _NO_FILE = "it is a pipe, a socket or a device, and no file"
 _LINK = "it is a link to a folder, which is not followed: give the folder itself"
 _DATABASES = (".db", ".sqlite", ".sqlite3")
@@ -164,18 +165,15 @@ class _Walk:
                 why = f"it cannot be listed: {_reason(error)}"
                 yield Item(*os.path.split(folder), trouble=why)
                 continue
-            folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-            files = [e for e in entries if e.name.endswith(SUFFIXES) or _is_document(e)]
-            links = [entry for entry in entries if entry.is_symlink() and _is_folder(entry)]
+            folders, files, links, databases = _sorted(entries)
             if files or links:
                 home = home or self._homes.of(Path(folder, (files or links)[0].name))
                 place = _place(folder, home)
                 yield from self._items(files, folder, absolute, place)
                 if home:
                     yield from (Item(folder, one.name, *place, trouble=_LINK) for one in links)
-            for entry in entries:
-                if entry.name.endswith(_DATABASES) and is_database(Path(entry.path)):
-                    yield from self.inside(entry.path)
+            for entry in databases:
+                yield from self.inside(entry.path)
             todo += [(entry.path, home) for entry in folders]
 
     def _items(
@@ -183,17 +181,34 @@ class _Walk:
     ) -> Iterator[Item]:
         judged = place.format and type(by_name(place.format)).is_session is not Format.is_session
         for entry in files:
-            if entry.name.startswith(".") and is_leftover(Path(entry.name)):
+            if entry.name[0] == "." and is_leftover(Path(entry.name)):
                 continue
             if self._named and f"{absolute}{os.sep}{entry.name}" in self._named:
-                continue
-            if _is_folder(entry):  # a link to one is told in a home
                 continue
             if judged and not by_name(place.format).is_session(Path(entry.path)):
                 continue
             item = _item(entry.stat, folder, entry.name, place)
             if item is not None:
                 yield item
+
+
+def _sorted(entries: Iterable[os.DirEntry[str]]) -> tuple[_Entries, _Entries, _Entries, _Entries]:
+    """The folders, what is called like a session, links to folders, and databases."""
+    folders: _Entries = []
+    files: _Entries = []
+    links: _Entries = []
+    databases: _Entries = []
+    for entry in entries:
+        name = entry.name
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(entry)
+        elif entry.is_symlink() and _is_folder(entry):
+            links.append(entry)
+        elif name.endswith(SUFFIXES) or _is_document(entry):
+            files.append(entry)
+        elif name.endswith(_DATABASES) and is_database(Path(entry.path)):
+            databases.append(entry)
+    return folders, files, links, databases
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -229,8 +244,10 @@ def _item(look: Callable[[], os.stat_result], folder: str, name: str, place: _Pl
         return None if gone else Item(folder, name, *place, trouble="it is a link to nothing")
     except OSError as error:
         return Item(folder, name, *place, trouble=f"it cannot be looked at: {_reason(error)}")
+    mtime = now.st_mtime_ns
+    if not _EARLIEST <= mtime <= _LATEST:
+        mtime = max(_EARLIEST, min(mtime, _LATEST))
     trouble = "" if stat.S_ISREG(now.st_mode) else _NO_FILE
-    mtime = max(_EARLIEST, min(now.st_mtime_ns, _LATEST))
     return Item(folder, name, *place, now.st_size, mtime, trouble)
 
 

@@ -149,6 +149,6 @@ def _decoded(facts: bytes) -> Glance | None:
         if values[_ORIGIN] is not None:
             values[_ORIGIN] = Origin(*values[_ORIGIN])
         values[_OPEN] = tuple(values[_OPEN])
-        return Glance(*values)
+        return Glance._make(values)
     except (ValueError, TypeError, IndexError):
         return None
