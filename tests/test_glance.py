@@ -285,6 +285,19 @@ def test_a_long_file_is_read_at_its_ends_and_counted_in_parts(tmp_path, monkeypa
     assert (told.title, told.ends) == ("light the lamp", "answer")
 
 
+def test_a_brief_look_sees_what_a_long_one_does(tmp_path):
+    """However long the first record is: the two ends may meet at any place."""
+    path = tmp_path / ROLLOUT
+    for size in range(1, 70_000, 997):
+        header = meta(base_instructions={"text": "x" * size})
+        data = jsonl(header, says("user", "trim it"), says("assistant", "done"))
+        for end in (0, 1, 30):
+            item = at(path, data[: len(data) - end])
+            brief, long = look(item, brief=True), look(item)
+            assert (brief.state, brief.ends, brief.torn) == (long.state, long.ends, long.torn)
+            assert brief.state == ("damaged" if end == 30 else "ok"), (size, end)
+
+
 def test_a_prompt_behind_64_kb_is_found(seen):
     """And one behind a megabyte is not looked for."""
     for size, title in ((100_000, "trim it"), (1_100_000, "")):

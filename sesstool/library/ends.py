@@ -66,7 +66,10 @@ class Ends:
             self._take_all(source.read(0, self.size))
             return
         self.further()
-        self._end(span)
+        if self._head == self.size:
+            self.cut = source.read(self.size - 1, self.size) != b"\n"
+        else:
+            self._end(span)
 
     @property
     def whole(self) -> bool:
