@@ -106,7 +106,7 @@ def homes(common: Common, every: bool) -> int:
     `list`, `status` and `search` look there where no PATH is given.
     """
     from sesstool.library.homes import homes as looked  # noqa: PLC0415 - the settings need none
-    from sesstool.report import homes as report  # noqa: PLC0415
+    from sesstool.report import homes as report  # noqa: PLC0415 - the same
 
     found = looked()
     here = [one for one in found if every or one.is_meant]

@@ -68,7 +68,7 @@ def command(
     seen there. `validate` looks at all of a session. `config homes` tells where is looked.
     """
     from sesstool.library.living import marked  # noqa: PLC0415 - help needs none of these
-    from sesstool.library.overview import survey  # noqa: PLC0415
+    from sesstool.library.overview import survey  # noqa: PLC0415 - the same
 
     keys = keys_of(shared, identities, passphrase_fd, prompts=False)
     rows = marked(survey(found(paths), keys, kept=not no_cache))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -43,11 +43,10 @@ def survey(
     keys: Keys | None = None,
     *,
     kept: bool = True,
-    progress: Callable[[int], None] | None = None,
 ) -> list[Row]:
     """The sessions with what both their ends tell, briefly; see `glance.look`. Never raises.
 
-    `kept` says that the cache is used. `progress` is told how many were looked at.
+    `kept` says that the cache is used.
     """
     known = _read() if kept else {}
     real = _RealFolders()
@@ -64,8 +63,6 @@ def survey(
         if glance is None:
             glance = look(item, keys, brief=True)
             fresh[len(rows)] = name
-            if progress:
-                progress(1)
         rows.append((item, glance))
     if fresh:
         rows = with_owners(rows)

@@ -5,7 +5,6 @@ All of it is pure. It is told by what both ends of a session show, and by who is
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -99,9 +98,3 @@ def _done(ends: str) -> str:
     if ends == "stopped":
         return "a person broke off the last turn"
     return "the last turn is complete" if ends == "answer" else "nothing is left to be done"
-
-
-def counted(words: Collection[str]) -> dict[str, int]:
-    """How many stand how, in the order of STANDINGS; those of which there is none are left out."""
-    found = list(words)
-    return {word: count for word in STANDINGS if (count := found.count(word))}
