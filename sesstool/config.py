@@ -6,7 +6,6 @@ default; an option given to the command counts before all of them.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -187,6 +186,8 @@ def _checked(name: str, value: Any, *, project: bool) -> Any:
         )
     setting = _BY_NAME.get(name)
     if setting is None:
+        import difflib  # noqa: PLC0415 - for this message alone
+
         near = difflib.get_close_matches(name, _BY_NAME, n=1)
         hint = f"did you mean {near[0]}?" if near else f"settings are: {', '.join(_BY_NAME)}"
         raise ConfigError(f"unknown setting {name}", hint=hint)

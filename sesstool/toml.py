@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +19,7 @@ Keys = Sequence[str | int]
 def parse(data: bytes, name: str) -> dict[str, Any]:
     """The document in a file; `name` is the file's. Raises ConfigError."""
     try:
-        return tomllib.loads(data.decode())
+        return _loads(data.decode())
     except ValueError as error:
         raise ConfigError(f"{name} is no TOML: {error}", hint=_MEND) from error
     except RecursionError as error:
@@ -34,7 +33,7 @@ def line_of(data: bytes, keys: Keys) -> int:
     that lacks them.
     """
     lines = data.decode().split("\n")
-    document = tomllib.loads(data.decode())
+    document = _loads(data.decode())
     while keys and not _holds(document, keys):
         keys = keys[:-1]
     if not keys:
@@ -61,7 +60,7 @@ def _whole(lines: list[str], count: int) -> tuple[int, dict[str, Any]]:
     """The longest beginning of the first `count` lines that is TOML: its length and document."""
     while True:
         try:
-            return count, tomllib.loads("\n".join(lines[:count]) + "\n")
+            return count, _loads("\n".join(lines[:count]) + "\n")
         except ValueError:
             count -= 1  # the line is inside an array or a string of several lines
 
@@ -73,3 +72,9 @@ def _holds(document: Any, keys: Keys) -> bool:
         except (LookupError, TypeError):
             return False
     return True
+
+
+def _loads(text: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - most have no settings, and wait for none
+
+    return tomllib.loads(text)

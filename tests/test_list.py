@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
+import sqlite3
 import stat
 from collections import defaultdict
 from datetime import datetime
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from sesstool.audit import log
 from sesstool.caches.folder import cache_folder, glances_path
 from sesstool.cli.main import run
 from sesstool.formats.registry import FORMATS
@@ -21,6 +24,7 @@ from sesstool.library import overview
 from sesstool.library.arrange import agent_of, families, flat, owner_of
 from sesstool.library.discover import discover
 from sesstool.library.overview import survey
+from sesstool.records.undo import state_folder
 from sesstool.report import listing
 from sesstool.report.listing import day, short_ids, where
 from sesstool.text import width
@@ -133,8 +137,7 @@ def test_the_table_names_what_the_next_command_takes(capsys):
 def test_short_ids_tell_apart():
     """They are as long as it takes."""
     names = ["aaaaaaaa-1", "aaaaaaaa-2-and-more", "bbbbbbbb-and-more", "aaaaaaaa-2-and-less"]
-    rows = [(type("I", (), {"name": n + ".jsonl", "id": n, "owner": ""})(), None) for n in names]
-    short = short_ids(rows)
+    short = short_ids(names)
     assert short["bbbbbbbb-and-more"] == "bbbbbbbb"
     assert len(set(short.values())) == 4
     assert all(name.startswith(cut) for name, cut in short.items())
@@ -214,23 +217,103 @@ def test_a_title_alone_belongs_to_the_session_that_has_its_record(projects, caps
 # The cache.
 
 
-def test_only_what_changed_is_looked_at_again(agents, capsys, monkeypatch):
-    """What was seen once is taken from the cache, whose file is the user's alone."""
+@pytest.fixture
+def looked(monkeypatch):
+    """The sessions that are looked at, as they are, and not taken from the cache."""
     seen = []
     look = overview.look
     monkeypatch.setattr(
-        overview, "look", lambda item, *a, **k: seen.append(item) or look(item, *a, **k)
+        overview, "look", lambda item, *a, **k: seen.append(item.name) or look(item, *a, **k)
     )
+    return seen
+
+
+def test_only_what_changed_is_looked_at_again(agents, capsys, looked):
+    """What was seen once is taken from the cache, whose file is the user's alone."""
     before = listed(capsys, "--parts")
-    assert len(seen) == 4
+    assert len(looked) == 4
     assert listed(capsys, "--parts") == before
-    assert len(seen) == 4
+    assert len(looked) == 4
     path = agents / ".claude" / "projects" / SLUG / f"{OTHER}.jsonl"
     path.write_bytes(path.read_bytes() + jsonl(result(3, 2, "c1"), answer(4, 3)))
     assert listed(capsys, "--state", "ok")[0]["id"] == OTHER
-    assert [item.id for item in seen[4:]] == [OTHER]
+    assert looked[4:] == [path.name]
     assert stat.S_IMODE(glances_path().stat().st_mode) == 0o600
     assert stat.S_IMODE(cache_folder().stat().st_mode) == 0o700
+
+
+def test_all_that_is_seen_comes_out_of_the_cache(projects, home, looked):
+    """Word for word, and of every kind: forks, calls without results, torn and empty ones."""
+    fork = {"forkedFrom": {"sessionId": OTHER, "messageUuid": uid(1)}}
+    put(projects / f"{SESSION}.jsonl", prompt(1, None, **fork), answer(2, 1, use("c1")))
+    put(projects / f"{OTHER}.jsonl", prompt(1, None, "wick\u00e9 \u2028"), answer(2, 1))
+    put(projects / "empty.jsonl")
+    put(projects / "none.jsonl", {"some": "thing"})
+    (projects / "torn.jsonl").write_bytes(jsonl(prompt(1, None), answer(2, 1))[:-9])
+    before = survey(discover([home]))
+    assert before[[row[0].name for row in before].index(f"{SESSION}.jsonl")][1].origin
+    assert len(looked) == 5
+    assert survey(discover([home])) == before == survey(discover([home]), kept=False)
+    assert len(looked) == 10
+
+
+def test_a_look_at_some_keeps_the_others(agents, looked):
+    """Of the same folder and of others, whatever is found anew."""
+    survey(discover())
+    path = agents / ".claude" / "projects" / SLUG / f"{OTHER}.jsonl"
+    put(path, prompt(1, None), answer(2, 1), at=LONG_AGO + 99)
+    del looked[:]
+    assert len(survey(discover([path]))) == 1
+    assert looked == [path.name]
+    survey(discover())
+    assert looked == [path.name]
+
+
+def test_what_is_forgotten_during_a_look_is_not_kept(projects, monkeypatch):
+    """A list that began before a redaction must not bring back what it saw."""
+    path = put(projects / f"{SESSION}.jsonl", prompt(1, None, "a wording of its own"))
+    look = overview.look
+
+    def slow(item, *words, **named):
+        found = look(item, *words, **named)
+        log.append(state_folder(), log.Change("redact", str(path), "", ""))
+        return found
+
+    monkeypatch.setattr(overview, "look", slow)
+    assert survey(discover())[0][1].title == "a wording of its own"
+    assert b"a wording of its own" not in glances_path().read_bytes()
+
+
+@pytest.mark.usefixtures("agents")
+def test_a_folder_without_sessions_leaves_the_cache(projects):
+    """So does one that is gone, with all their titles."""
+    survey(discover())
+    for path in projects.glob("*.jsonl"):
+        path.unlink()
+    shutil.rmtree(projects.parents[2] / ".codex")
+    survey(discover())
+    kept = glances_path().read_bytes()
+    assert b"light the lamp" in kept  # of the subagent, which stays
+    assert b"trim the wick" not in kept
+    assert b"oil the hinge" not in kept
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize(
+    "facts", [b"", b"{", b"7", b"[1, 2]", b'[[], {"NAME": 1}]', b'[[], {"NAME": [SIZE, TIME, 9]}]']
+)
+def test_facts_that_make_no_sense_are_seen_anew(facts, projects):
+    """Whoever wrote them: nothing is raised, and they are replaced."""
+    before = survey(discover())
+    now = (projects / f"{OTHER}.jsonl").stat()
+    facts = facts.replace(b"NAME", f"{OTHER}.jsonl".encode()).replace(b"SIZE", b"%d" % now.st_size)
+    with sqlite3.connect(glances_path()) as database:
+        database.execute(
+            "UPDATE folders SET facts=?", [facts.replace(b"TIME", b"%d" % now.st_mtime_ns)]
+        )
+    assert survey(discover()) == before
+    with sqlite3.connect(glances_path()) as database:
+        assert (facts,) not in database.execute("SELECT facts FROM folders").fetchall()
 
 
 @pytest.mark.usefixtures("agents")
@@ -385,11 +468,11 @@ def test_eighty_columns_have_room_for_a_title(agents, projects):
     """A narrow terminal shows less of the project, and no size, so that each is known again."""
     paths = [agents / ".codex", projects / f"{SESSION}.jsonl"]
     shown = flat(families(survey(discover(paths), kept=False)), parts=False)
-    lines = listing.table(shown, 80).splitlines()
+    lines = "".join(listing.table(shown, 80)).splitlines()
     assert max(map(width, lines)) <= 80
     assert [line.split("  ")[-1] for line in lines[1:]].count("trim the wick") == 1
     assert "SIZE" not in lines[0]
-    assert "SIZE" in listing.table(shown, 120)
+    assert "SIZE" in next(listing.table(shown, 120))
 
 
 @pytest.mark.usefixtures("agents")

@@ -34,7 +34,7 @@ def forget(paths: Collection[Path | str]) -> None:
 
         try:
             with GlanceCache() as glances:
-                glances.put((), {name for path in paths for name in _names(path)})
+                glances.forget({folder for path in paths for folder in _folders(path)})
         except ValueError:
             forget_glances()
 
@@ -49,11 +49,10 @@ def forget_glances() -> None:
     _delete_database(glances_path())
 
 
-def _names(path: Path | str) -> Iterator[bytes]:
-    """What a file may be called in a list: by its real folder, and without any link."""
-    folder, name = os.path.split(path)
-    yield os.fsencode(f"{os.path.realpath(folder)}{os.sep}{name}")
-    yield os.fsencode(os.path.realpath(path))
+def _folders(path: Path | str) -> Iterator[bytes]:
+    """The real folders in which a list may find a file: that of its name, and behind a link."""
+    yield os.fsencode(os.path.realpath(os.path.dirname(path)))  # noqa: PTH120 - plain text
+    yield os.fsencode(os.path.dirname(os.path.realpath(path)))  # noqa: PTH120 - the same
 
 
 def _delete_database(path: Path) -> None:

@@ -8,39 +8,35 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from sesstool.caches.folder import glances_path, is_own
 
 _PATIENCE = 10.0
-_TABLE = """
-CREATE TABLE IF NOT EXISTS glances(
-  path BLOB PRIMARY KEY, size INTEGER, mtime INTEGER, facts BLOB) WITHOUT ROWID
-"""
-
-
-class Kept(NamedTuple):
-    """What is kept of a file: `size` in bytes and `mtime` in nanoseconds tell of which bytes."""
-
-    size: int
-    mtime: int
-    facts: bytes
+_TABLES = (
+    "DROP TABLE IF EXISTS glances",  # what it was called at first
+    "DROP TABLE IF EXISTS folders",
+    "DROP TABLE IF EXISTS forgotten",
+    "CREATE TABLE folders(folder BLOB PRIMARY KEY, facts BLOB)",
+    "CREATE TABLE forgotten(times INTEGER)",
+    "INSERT INTO forgotten VALUES(0)",
+)
 
 
 class GlanceCache:
-    """The database, open. Raises ValueError where it is of no use: then all is seen anew.
+    """The database, open: the facts of each folder. Raises ValueError where it is of no use.
 
-    `version` tells what facts are written by; others are not read.
+    Then all is seen anew. `version` tells what facts are written by; others are not read.
     """
 
-    def __init__(self, version: int | None = None, *, make: bool = False) -> None:
-        """Open it; with `make`, make one where there is none. No version takes any, to forget."""
+    def __init__(self, version: int | None = None) -> None:
+        """Open it, and make one where there is none; no version takes one that is there."""
         path = glances_path()
         with _useless():
-            if make:
+            if version is not None:
                 _prepare(path)
             if not is_own(path):
                 raise sqlite3.Error("there is none of this user")
@@ -50,16 +46,18 @@ class GlanceCache:
                     self._db.execute(f"PRAGMA {pragma}")
                 if version is not None:
                     self._begin(version)
+                self._forgotten = self._one("SELECT times FROM forgotten")
             except BaseException:
                 self._db.close()
                 raise
 
     def _begin(self, version: int) -> None:
-        (found,) = self._db.execute("PRAGMA user_version").fetchone()
-        if found != version:
-            self._db.execute("DROP TABLE IF EXISTS glances")
-            self._db.execute(f"PRAGMA user_version={version:d}")
-        self._db.execute(_TABLE)
+        if self._one("PRAGMA user_version") == version:
+            return
+        with self._change():
+            if self._one("PRAGMA user_version") != version:
+                for statement in (*_TABLES, f"PRAGMA user_version={version:d}"):
+                    self._db.execute(statement)
 
     def __enter__(self) -> Self:
         """Close it on leaving the block."""
@@ -69,27 +67,51 @@ class GlanceCache:
         """Close it."""
         self._db.close()
 
-    def all(self) -> dict[bytes, Kept]:
-        """What is kept, by the paths of the files."""
+    def folders(self) -> list[bytes]:
+        """The folders of which there are facts, by their paths."""
         with _useless():
-            rows = self._db.execute("SELECT path, size, mtime, facts FROM glances").fetchall()
-        return {row[0]: Kept(*row[1:]) for row in rows}
+            return [row[0] for row in self._db.execute("SELECT folder FROM folders")]
 
-    def put(self, seen: Iterable[tuple[bytes, Kept]], gone: Iterable[bytes] = ()) -> None:
-        """Keep what was seen of files by their paths, and forget some paths, in one change."""
+    def of(self, folder: bytes) -> bytes | None:
+        """The facts of a folder."""
         with _useless():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._db.executemany(
-                    "INSERT OR REPLACE INTO glances VALUES(?, ?, ?, ?)",
-                    ((path, *kept) for path, kept in seen),
-                )
-                self._db.executemany("DELETE FROM glances WHERE path=?", ((p,) for p in gone))
-                self._db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
+            found = self._db.execute("SELECT facts FROM folders WHERE folder=?", (folder,))
+            row = found.fetchone()
+        return row[0] if row else None
+
+    def put(self, facts: Mapping[bytes, bytes], gone: Iterable[bytes] = ()) -> None:
+        """Keep the facts of folders in the place of what they had, and forget those that are gone.
+
+        Nothing is kept where something was forgotten since the cache was opened: it might be here.
+        """
+        with _useless(), self._change():
+            if self._one("SELECT times FROM forgotten") == self._forgotten:
+                self._db.executemany("REPLACE INTO folders VALUES(?, ?)", facts.items())
+                self._db.executemany("DELETE FROM folders WHERE folder=?", ((f,) for f in gone))
+
+    def forget(self, folders: Iterable[bytes]) -> None:
+        """Forget all that is kept of these folders."""
+        with _useless(), self._change():
+            self._db.execute("UPDATE forgotten SET times = times + 1")
+            self._db.executemany("DELETE FROM folders WHERE folder=?", ((f,) for f in folders))
+
+    def _one(self, query: str) -> int:
+        row: tuple[int] | None = self._db.execute(query).fetchone()
+        if row is None:
+            raise sqlite3.Error("a row is missing")
+        return row[0]
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """All of it or nothing, and nobody else at the same time."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
 
 
 def _prepare(path: Path) -> None:

@@ -73,7 +73,7 @@ def command(
     keys = keys_of(shared, identities, passphrase_fd, prompts=False)
     rows = marked(survey(found(paths), keys, kept=not no_cache))
     query = Query(frozenset(agents), projects, frozenset(states), text, since)
-    family = families(ordered((row for row in rows if query.fits(row)), sort))
+    family = families(ordered(query.of(rows), sort))
     twigs = arrange.tree(family) if tree else arrange.flat(family, parts=parts)
     shown = _first(twigs, limit)
     every = [twig.row for twig in shown]
@@ -86,7 +86,7 @@ def command(
             out.writelines(line.encode() for line in listing.concise(every))
         elif shown:
             wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-            out.write(listing.table(shown, wide).encode())
+            out.writelines(line.encode() for line in listing.table(shown, wide))
     shared.note(_summary(shown, twigs))
     if not rows:
         shared.note("next: sesstool config homes tells where was looked")
@@ -104,8 +104,10 @@ def found(paths: tuple[str, ...]) -> list[Item]:
 
 def _first(twigs: Sequence[Twig], limit: int) -> Sequence[Twig]:
     """The first sessions, so many, with their parts; 0 for all."""
+    if not limit:
+        return twigs
     starts = [at for at, twig in enumerate(twigs) if not twig.is_part]
-    return twigs[: starts[limit]] if limit and limit < len(starts) else twigs
+    return twigs[: starts[limit]] if limit < len(starts) else twigs
 
 
 def _summary(shown: Sequence[Twig], twigs: Sequence[Twig]) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from sesstool.errors import SesstoolError, WriteError
+from sesstool.heap import uncollected
 from sesstool.version import __version__
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ class LazyGroup(ForwardingGroup):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
+        with uncollected():
+            command: click.Command = getattr(import_module(module), attribute)
         return command
 
     def resolve_command(

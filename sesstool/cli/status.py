@@ -20,7 +20,7 @@ from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.list import found
 from sesstool.cli.outputs import destination
 from sesstool.heap import uncollected
-from sesstool.library.arrange import Query, families, ordered
+from sesstool.library.arrange import Query, families
 from sesstool.library.situation import Situation, Told, closer, situation
 from sesstool.library.standing import OPEN, STANDINGS
 from sesstool.report import status as report
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _ENTER, _LEAVE = b"\x1b[?1049h\x1b[?25l", b"\x1b[?25h\x1b[?1049l"
 # So many of those that are shown are looked at more closely for the last good state.
 _CLOSELY = 200
+_RANK = {word: rank for rank, word in enumerate(STANDINGS)}
 
 
 @click.command("status")
@@ -94,32 +95,14 @@ def command(
     query = Query(frozenset(agents), projects)
     wanted = frozenset(states) or frozenset(STANDINGS if every else OPEN)
 
-    @uncollected()
     def look() -> Situation:
         seen = situation(found(paths), keys, kept=not no_cache, here=Path.cwd(), due=_due(policy))
         return seen._replace(told=[one for one in seen.told if query.fits(one.row)])
 
     if watch:
         return _watch(shared, look, wanted, limit, interval)
-    seen = look()
-    whole = _shown(seen, frozenset(STANDINGS))
-    shown = [one for one in whole if one.standing.word in wanted]
-    use = report.uses(one.row for one in seen.told)
-    with destination(shared) as out:
-        if shared.output_format == "text":
-            out.write(_screen(seen, shown, limit, keys).encode())
-            out.write(report.disk(use).encode() if seen.told else b"")
-        else:
-            told = shown if states else whole
-            if shared.output_format == "json":
-                parts = report.to_json(told, use, seen.started)
-                out.writelines(part.encode() for part in parts)
-            for one in told if shared.output_format == "jsonl" else ():
-                out.write(json.dumps(report.status_value(one)).encode() + b"\n")
-    shared.note(report.summary(one.standing.word for one in whole))
-    if not seen.told:
-        shared.note("next: sesstool config homes tells where was looked")
-    return 0
+    with uncollected():
+        return _once(shared, look(), wanted, limit, keys, whole=not states)
 
 
 def _due(named: Path | None) -> dict[Path, str]:
@@ -140,12 +123,43 @@ def _due(named: Path | None) -> dict[Path, str]:
     }
 
 
+def _once(
+    shared: Common,
+    seen: Situation,
+    wanted: frozenset[str],
+    limit: int,
+    keys: Keys | None,
+    *,
+    whole: bool,
+) -> int:
+    """Show those that are wanted; JSON has all of them, if they are asked for `whole`."""
+    every = _shown(seen, frozenset(STANDINGS))
+    shown = [one for one in every if one.standing.word in wanted]
+    use = report.uses(one.row for one in seen.told)
+    with destination(shared) as out:
+        if shared.output_format == "text":
+            out.write(_screen(seen, shown, limit, keys).encode())
+            out.write(report.disk(use).encode() if seen.told else b"")
+        else:
+            told = every if whole else shown
+            if shared.output_format == "json":
+                parts = report.to_json(told, use, seen.started)
+                out.writelines(part.encode() for part in parts)
+            for one in told if shared.output_format == "jsonl" else ():
+                out.write(json.dumps(report.status_value(one)).encode() + b"\n")
+    shared.note(report.summary(one.standing.word for one in every))
+    if not seen.told:
+        shared.note("next: sesstool config homes tells where was looked")
+    return 0
+
+
 def _shown(seen: Situation, wanted: frozenset[str]) -> list[Told]:
     """The sessions that stand so, those that a person asks for first at the beginning."""
-    by_item = {one.row[0]: one for one in seen.told if one.standing.word in wanted}
-    family = families(ordered(one.row for one in by_item.values()))
-    alone = [by_item[row[0]] for row in family.sessions]
-    return sorted(alone, key=lambda one: STANDINGS.index(one.standing.word))
+    asked = [one for one in seen.told if one.standing.word in wanted]
+    parts = families(one.row for one in asked).parts
+    hidden = {row[0] for rows in parts.values() for row in rows}
+    alone = [one for one in asked if one.row[0] not in hidden] if hidden else asked
+    return sorted(alone, key=lambda one: _RANK[one.standing.word])
 
 
 def _screen(seen: Situation, shown: Sequence[Told], limit: int, keys: Keys | None = None) -> str:
@@ -175,7 +189,8 @@ def _watch(
     try:
         out.write(_ENTER if live else b"")
         while True:
-            seen = look()
+            with uncollected():
+                seen = look()
             if live:
                 summary = report.summary(one.standing.word for one in seen.told)
                 out.write(_frame(_screen(seen, _shown(seen, wanted), limit), summary))

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -193,6 +192,8 @@ def _codex_history(expiry: Expiry, _here: Path) -> Expiry:
     """What becomes of history.jsonl, and of old sessions; see developers.openai.com/codex."""
     file = expiry.home / "config.toml"
     try:
+        import tomllib  # noqa: PLC0415 - few have such a file
+
         history = tomllib.loads(_text(file)).get("history")
     except (ValueError, RecursionError) as error:
         raise _Unknown(f"{file} is no TOML") from error

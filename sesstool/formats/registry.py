@@ -61,6 +61,7 @@ _OWN: tuple[Format, ...] = (
 _PLUGGED = plugged({form.name for form in _OWN})
 FORMATS: tuple[Format, ...] = (*_OWN, *_PLUGGED)
 """Those of sesstool, and behind them those of plug-ins."""
+_BY_NAME = {form.name: form for form in FORMATS}
 TARGETS = tuple(form.name for form in FORMATS if form.scribe is not None)
 """The names of those that a session can be converted to."""
 ENOUGH = 50
@@ -74,12 +75,9 @@ _SIDE_FILE = ".meta.json"
 
 def by_name(name: str) -> Format:
     """The format of this name. Raises UsageError."""
-    for known in FORMATS:
-        if known.name == name:
-            return known
-    raise UsageError(
-        f"there is no format {name}", hint=f"known: {', '.join(f.name for f in FORMATS)}"
-    )
+    if known := _BY_NAME.get(name):
+        return known
+    raise UsageError(f"there is no format {name}", hint=f"known: {', '.join(_BY_NAME)}")
 
 
 class Homes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from sesstool.formats.expiry import expiries
@@ -18,8 +18,12 @@ def overdue(rows: Iterable[Row], now: datetime, here: Path) -> dict[Item, str]:
     `here` is the folder whose settings count too. An agent whose settings cannot be read deletes
     nothing as far as is known.
     """
-    limits: dict[str, tuple[Path, timedelta, str]] = {
-        one.agent: (real_path(one.home), one.after, f"{one.title} deletes it, {one.when}")
+    limits: dict[str, tuple[Path, float, str]] = {
+        one.agent: (
+            real_path(one.home),
+            (now.timestamp() - one.after.total_seconds()) * 1e9,
+            f"{one.title} deletes it, {one.when}",
+        )
         for one in expiries(here)
         if one.after is not None and not one.problem
     }
@@ -30,10 +34,9 @@ def overdue(rows: Iterable[Row], now: datetime, here: Path) -> dict[Item, str]:
         limit = limits.get(agent_of(row))
         if limit is None or item.trouble:
             continue
-        home, after, why = limit
+        home, oldest, why = limit
         if item.folder not in inside:
             inside[item.folder] = real_path(Path(item.folder)).is_relative_to(home)
-        age = now - datetime.fromtimestamp(item.mtime / 1e9, UTC)
-        if inside[item.folder] and age > after:
+        if inside[item.folder] and item.mtime < oldest:
             found[item] = why
     return found

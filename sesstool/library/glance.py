@@ -107,17 +107,24 @@ def look(item: Item, keys: Keys | None = None, *, brief: bool = False) -> Glance
 
     `keys` open encrypted ones; they must not ask for a passphrase. What is both encrypted and
     compressed is read whole; of a compressed one the end is not looked at. A `brief` look, for who
-    looks at thousands, reads 8 KB of each end where these tell enough, and counts no records.
+    looks at thousands, reads 8 KB of each end where these tell enough; it tells no `score`,
+    `reason` and `records`.
     """
+    if not brief:
+        return _seen(item, keys, *_FULL, counted=True)
+    seen = _seen(item, keys, *_BRIEF, counted=False)
+    return seen._replace(score=0, reason="", records=-1, exact=False)
+
+
+def _seen(item: Item, keys: Keys | None, span: int, most: int, *, counted: bool) -> Glance:
     if item.trouble:
         return Glance("unreadable", item.trouble, item.format)
-    span, most = _BRIEF if brief else _FULL
     path = item.path
     try:
         with open_ends(path, keys, span) as ends:
             if ends.size == 0:
                 return _untold(item, "empty", "it holds no byte", records=0, exact=True)
-            return _look(item, bare_path(path), ends, most, counted=not brief)
+            return _look(item, bare_path(path), ends, most, counted=counted)
     except (NoMatchError, UsageError) as error:  # the latter is about the keys
         return _untold(item, "encrypted", _reason(error))
     except AuthError as error:

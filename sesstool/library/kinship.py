@@ -16,22 +16,26 @@ _LONGEST = 128
 
 
 def in_projects(rows: Sequence[Row]) -> list[Row]:
-    """The rows with the real paths of their projects, where a session of the same one tells it.
+    """The rows that do not tell the path of their project with what others of the same one tell.
 
-    An agent's folder has a name that may stand for several paths: for those sessions in it that
-    tell none, the one counts that the most tell.
+    An agent's folder has a name that may stand for several paths: the one counts that most tell.
     """
-    told: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for item, glance in rows:
-        if glance is not None and glance.cwd and item.format and item.project:
-            told[item.format, item.project][glance.cwd] += 1
-    paths = {key: counts.most_common(1)[0][0] for key, counts in told.items()}
-    found: list[Row] = []
-    for item, glance in rows:
-        path = (glance.cwd if glance else "") or paths.get((item.format, item.project), "")
-        known = item.format and item.project and path and path != item.project
-        found.append((item._replace(project=path) if known else item, glance))
-    return found
+    told = Counter(
+        (item.format, item.project, glance.cwd)
+        for item, glance in rows
+        if glance is not None and glance.cwd and item.format and item.project
+    )
+    paths: dict[tuple[str, str], str] = {}
+    for (form, project, path), _ in told.most_common():
+        paths.setdefault((form, project), path)
+    return [
+        (item._replace(project=real), glance)
+        if (glance is None or not glance.cwd)
+        and item.project
+        and (real := paths.get((item.format, item.project)))
+        else (item, glance)
+        for item, glance in rows
+    ]
 
 
 def with_owners(rows: Sequence[Row]) -> list[Row]:

@@ -54,6 +54,8 @@ def marked(rows: Iterable[Row]) -> list[Row]:
     """The rows, with those that are at work now in the state "in use"."""
     rows = list(rows)
     found = alive(rows)
+    if not found:
+        return rows
     return [
         (item, glance._replace(state="in use", why=found[item].who))
         if glance is not None and item in found
@@ -66,12 +68,14 @@ class _Looked:
     def __init__(self, rows: list[Row]) -> None:
         self.found: dict[Item, Alive] = {}
         self._homes = Homes()
-        self._known: dict[str, tuple[str, Path | None]] = {}
         self._opened = all_writers(SUFFIXES[0])
-        groups: dict[tuple[str, Path | None], list[Row]] = defaultdict(list)
+        folders: dict[str, list[Row]] = defaultdict(list)
         for row in rows:
             if not row[0].trouble:
-                groups[self._home(row[0])].append(row)
+                folders[row[0].folder].append(row)
+        groups: dict[tuple[str, Path | None], list[Row]] = defaultdict(list)
+        for members in folders.values():
+            groups[self._home(members[0][0])] += members
         for (name, home), members in groups.items():
             if home is None:
                 self._alone(members)
@@ -82,10 +86,8 @@ class _Looked:
 
     def _home(self, item: Item) -> tuple[str, Path | None]:
         """The name of the format and the agent's home, "" and None outside of one."""
-        if item.folder not in self._known:
-            found = self._homes.of(item.path)
-            self._known[item.folder] = (found[0].name, found[1]) if found else ("", None)
-        return self._known[item.folder]
+        found = self._homes.of(item.path)
+        return (found[0].name, found[1]) if found else ("", None)
 
     def _in(self, name: str, home: Path, rows: list[Row]) -> None:
         """Ask the agent's registry and locks of one home, then its processes."""
@@ -121,21 +123,23 @@ class _Looked:
     def _descriptors(self, rows: Iterable[Row]) -> None:
         """Look which of them are open for writing."""
         for item, _ in rows if self._opened else ():
-            if item in self.found:
+            if item.name not in self._opened or item in self.found:
                 continue
             try:
                 now = item.path.stat()
             except OSError:
                 continue
-            if who := self._opened.get((now.st_dev, now.st_ino)):
+            if who := self._opened[item.name].get((now.st_dev, now.st_ino)):
                 self.found[item] = Alive(who)
 
     def _parts(self, rows: Iterable[Row]) -> None:
         """What is a part of a session is at work as long as that one is."""
+        if not self.found:
+            return
         ids = {
             (row[0].format, _id(row)): self.found[row[0]] for row in rows if row[0] in self.found
         }
-        for row in rows if ids else ():
+        for row in rows:
             busy = ids.get((row[0].format, owner_of(row)))
             if busy is not None:
                 self.found.setdefault(row[0], Alive(busy.who))

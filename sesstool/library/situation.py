@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from sesstool.library.arrange import Row
+from sesstool.library.arrange import Row, ordered
 from sesstool.library.discover import Item
 from sesstool.library.due import overdue
 from sesstool.library.glance import look
@@ -30,7 +30,10 @@ class Told(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """All sessions at one moment; `started` is when this computer last did, None if unknown."""
+    """All sessions at one moment, the newest first.
+
+    `started` is when this computer last did, None if unknown.
+    """
 
     now: datetime
     started: datetime | None
@@ -52,7 +55,7 @@ def situation(
     now = datetime.now(UTC)
     booted = machine_started()
     started = datetime.fromtimestamp(booted, UTC) if booted else None
-    rows = survey(items, keys, kept=kept)
+    rows = ordered(survey(items, keys, kept=kept))
     at_work = alive(rows)
     late = overdue(rows, now, here)
     for row in rows if due else ():

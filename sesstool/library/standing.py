@@ -66,9 +66,8 @@ def standing(
         harmless = by_name(glance.format).harmless
         uncertain = tuple(name for name in uncertain if name not in harmless)
     lost = word == "interrupted" and started is not None and since is not None and since < started
-    return Standing(
-        *(word, why, since, glance.open, uncertain, glance.good, glance.good_end), lost, overdue
-    )
+    good, end = glance.good, glance.good_end
+    return Standing(word, why, since, glance.open, uncertain, good, end, lost, overdue)
 
 
 def _word(glance: Glance, alive: Alive | None, overdue: str) -> tuple[str, str]:

@@ -7,7 +7,8 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import compress, count, pairwise, repeat
+from operator import ne
 from typing import Any
 
 from sesstool.library.arrange import (
@@ -31,22 +32,29 @@ _PROJECT, _NARROW, _WIDE = 28, 12, 100
 # Forks of forks are set in no further than this.
 _DEEPEST = 20
 _MONTHS = tuple(calendar.month_abbr)
+# Numbers of two digits: to format each takes the most of a row.
+_TWO = tuple(f"{number:02}" for number in range(60))
 
 
-def table(twigs: Sequence[Twig], columns: int = 0) -> str:
+def table(twigs: Sequence[Twig], columns: int = 0) -> Iterator[str]:
     """A row for each session, at most `columns` wide; what hangs from another is set in."""
-    names = short_ids(twig.row for twig in twigs)
-    lines: list[tuple[str, ...]] = [
-        ("STATE", "LAST WRITE", "SIZE", "AGENT", "ID", "PROJECT", "TITLE")
-    ]
-    now = datetime.now()  # noqa: DTZ005 - local time is meant
     narrow = 0 < columns < _WIDE
-    most = _NARROW if narrow else _PROJECT
-    projects = {path: _project(path, most) for path in {where(twig.row) for twig in twigs}}
-    lines += [_line(twig, names, projects, now) for twig in twigs]
+    rows = [twig.row for twig in twigs]
+    ids, places = [id_of(row) for row in rows], [where(row) for row in rows]
+    names, projects = short_ids(ids), _projects(places, _NARROW if narrow else _PROJECT)
+    now = datetime.now()  # noqa: DTZ005 - local time is meant
+    cells = [
+        ["STATE", *(state_of(row) or "–" for row in rows)],
+        ["LAST WRITE", *(day(_local(row[0].mtime), now) for row in rows)],
+        ["SIZE", *(size(row[0].size) for row in rows)],
+        ["AGENT", *(agent_of(row) or "–" for row in rows)],
+        ["ID", *(names[name] for name in ids)],
+        ["PROJECT", *(projects[place] for place in places)],
+        ["TITLE", *(_title(twig, names) for twig in twigs)],
+    ]
     if narrow:
-        return aligned([line[:2] + line[3:] for line in lines], columns)
-    return aligned(lines, columns, right=(2,))
+        del cells[2]
+    return aligned(cells, columns, right=() if narrow else (2,))
 
 
 def concise(rows: Iterable[Row]) -> Iterator[str]:
@@ -110,46 +118,46 @@ def written(row: Row) -> datetime | None:
     return datetime.fromtimestamp(row[0].mtime / 1e9, UTC) if row[0].mtime > 0 else None
 
 
-def short_ids(rows: Iterable[Row]) -> dict[str, str]:
-    """The shortest beginnings of ids, of eight characters or more, that mean one of these alone."""
-    ids = sorted({id_of(row) for row in rows})
-    shared = [_alike(*pair) for pair in pairwise(ids)]
-    most = zip([0, *shared], [*shared, 0], strict=True) if ids else ()
+def short_ids(ids: Iterable[str]) -> dict[str, str]:
+    """The shortest beginnings of ids, of eight characters or more, that mean one of these alone.
+
+    They are safe to show.
+    """
+    known = sorted(set(ids))
+    shared = [_alike(*pair) for pair in pairwise(known)]
+    most = map(max, [0, *shared], [*shared, 0])
     return {
-        name: name if len(name) <= _WHOLE else name[: max(_SHORT, *two) + (max(two) >= _SHORT)]
-        for name, two in zip(ids, most, strict=True)
+        name: safe(name if len(name) <= _WHOLE else name[: max(_SHORT, alike + 1)])
+        for name, alike in zip(known, most, strict=False)
     }
 
 
 def _alike(one: str, other: str) -> int:
-    """How many characters both begin with."""
-    most, alike = min(len(one), len(other)), 0
-    while alike < most and one[alike] == other[alike]:
-        alike += 1
-    return alike
+    """How many characters both begin with, 0 where that is few."""
+    if one[:_SHORT] != other[:_SHORT]:
+        return 0
+    return next(compress(count(), map(ne, one, other)), min(len(one), len(other)))
 
 
-def aligned(lines: Sequence[Sequence[str]], columns: int = 0, right: tuple[int, ...] = ()) -> str:
-    """Lines of cells in columns; the last cell is cut where `columns` are given and too few."""
-    padded = [
-        _padded(cells, right=at in right)
-        for at, cells in enumerate(zip(*(line[:-1] for line in lines), strict=True))
-    ]
-    padded.append([line[-1] for line in lines])
-    out = ["  ".join(cells).rstrip() for cells in zip(*padded, strict=True)]
-    if columns:
-        out = [elide(text, columns) for text in out]
-    return "\n".join(out) + "\n"
+def aligned(
+    cells: Sequence[list[str]], columns: int = 0, right: tuple[int, ...] = ()
+) -> Iterator[str]:
+    """Columns of cells as lines; the last cell is cut where `columns` are given and too few."""
+    padded = [_padded(column, right=at in right) for at, column in enumerate(cells[:-1])]
+    for line in zip(*padded, cells[-1], strict=True):
+        text = "  ".join(line).rstrip()
+        yield (elide(text, columns) if columns else text) + "\n"
 
 
-def _padded(cells: Sequence[str], *, right: bool) -> list[str]:
+def _padded(cells: Sequence[str], *, right: bool) -> Iterator[str]:
     """The cells of a column, all as wide as the widest."""
     if "".join(cells).isascii():  # nearly always, and much quicker
         most = max(map(len, cells))
-        return [cell.rjust(most) if right else cell.ljust(most) for cell in cells]
+        return map(str.rjust if right else str.ljust, cells, repeat(most))
     widths = [width(cell) for cell in cells]
-    pads = [" " * (max(widths) - wide) for wide in widths]
-    return [p + cell if right else cell + p for cell, p in zip(cells, pads, strict=True)]
+    most = max(widths)
+    pads = (" " * (most - wide) for wide in widths)
+    return (p + cell if right else cell + p for cell, p in zip(cells, pads, strict=True))
 
 
 def day(when: datetime | None, now: datetime) -> str:
@@ -158,10 +166,14 @@ def day(when: datetime | None, now: datetime) -> str:
         return "–"
     if when.year != now.year:
         return when.date().isoformat()
-    clock = f"{when.hour:02}:{when.minute:02}"
+    clock = f"{_TWO[when.hour]}:{_TWO[when.minute]}"
     if when.date() == now.date():
         return f"today {clock}"
-    return f"{_MONTHS[when.month]} {when.day:02} {clock}"
+    return f"{_MONTHS[when.month]} {_TWO[when.day]} {clock}"
+
+
+def _local(mtime: int) -> datetime | None:
+    return datetime.fromtimestamp(mtime / 1e9) if mtime > 0 else None  # noqa: DTZ006 - local time is meant
 
 
 def home_relative(path: str) -> str:
@@ -171,8 +183,12 @@ def home_relative(path: str) -> str:
     return safe(short)
 
 
+def _projects(paths: Iterable[str], most: int) -> dict[str, str]:
+    """The ends of the projects' paths, in so many cells at most."""
+    return {path: _project(path, most) for path in set(paths)}
+
+
 def _project(path: str, most: int) -> str:
-    """The end of a project's path, in so many cells at most."""
     shown = home_relative(path)
     if width(shown) <= most:
         return shown
@@ -181,23 +197,13 @@ def _project(path: str, most: int) -> str:
     return f"…{shown}"
 
 
-def _line(
-    twig: Twig, names: Mapping[str, str], projects: Mapping[str, str], now: datetime
-) -> tuple[str, ...]:
-    row = twig.row
-    item, glance = row
+def _title(twig: Twig, names: Mapping[str, str]) -> str:
+    """The title of a session, set in as deep as it hangs; or the next best that names it."""
+    item, glance = twig.row
     title = (glance.title if glance else "") or safe(item.trouble) or from_here(item.path)
-    return (
-        state_of(row) or "–",
-        day(datetime.fromtimestamp(item.mtime / 1e9) if item.mtime > 0 else None, now),  # noqa: DTZ006 - local time is meant
-        size(item.size),
-        agent_of(row) or "–",
-        safe(names[id_of(row)]),
-        projects[where(row)],
-        f"{'  ' * min(twig.depth - 1, _DEEPEST)}↳ {title}"
-        if twig.depth
-        else _fork(row, names) + title,
-    )
+    if twig.depth:
+        return f"{'  ' * min(twig.depth - 1, _DEEPEST)}↳ {title}"
+    return _fork(twig.row, names) + title
 
 
 def _fork(row: Row, names: Mapping[str, str]) -> str:
@@ -205,7 +211,7 @@ def _fork(row: Row, names: Mapping[str, str]) -> str:
     origin = row[1].origin if row[1] else None
     if origin is None or owner_of(row):
         return ""
-    return f"fork of {safe(names.get(origin.session, origin.session[:_SHORT]))}: "
+    return f"fork of {names.get(origin.session) or safe(origin.session[:_SHORT])}: "
 
 
 def _iso(when: datetime | None) -> str | None:

@@ -44,7 +44,7 @@ def uses(rows: Iterable[Row]) -> list[Use]:
 
 def text(told: Sequence[Told], now: datetime, columns: int = 0) -> str:
     """A paragraph for each session: how it stands, what it did, and how to go on with it."""
-    names = short_ids(one.row for one in told)
+    names = short_ids(id_of(one.row) for one in told)
     return "".join(line for one in told for line in _paragraph(one, names, now, columns))
 
 
@@ -76,7 +76,7 @@ def disk(found: Sequence[Use]) -> str:
             lines.append(
                 (more, f"{sum(u.sessions for u in rest):,}", size(sum(u.size for u in rest)))
             )
-    return aligned(lines, right=(1,))
+    return "".join(aligned([*map(list, zip(*lines, strict=True))], right=(1,)))
 
 
 def summary(words: Iterable[str]) -> str:
@@ -126,7 +126,7 @@ def _paragraph(one: Told, names: Mapping[str, str], now: datetime, columns: int)
     row, stands, _ = one
     title = (row[1].title if row[1] else "") or safe(row[0].name)
     ago = lasting(max((now - stands.since).total_seconds(), 0)) + " ago" if stands.since else "–"
-    head = f"{stands.word:<15}{ago:<16}{agent_of(row):<12}{safe(names[id_of(row)])}  {title}"
+    head = f"{stands.word:<15}{ago:<16}{agent_of(row):<12}{names[id_of(row)]}  {title}"
     yield (elide(head, columns) if columns else head).rstrip() + "\n"
     yield from (f"{_INDENT}{line}\n" for line in _lines(row, stands))
 

@@ -508,7 +508,7 @@ def _home_of(home: Path, count: int) -> float:
         sessions.write(kinds[-1], form, 50_000 + 10_000 * number)
     for number in range(count):
         kind = kinds[number % SEARCH_KINDS]
-        name = str(uuid.UUID(int=(number << 64) + 5))
+        name = str(uuid.uuid5(uuid.NAMESPACE_OID, str(number)))
         file = home / ".claude" / "projects" / f"-srv-p{number % 40}" / f"{name}.jsonl"
         if number % 2:
             day = f"2026/01/{number % 28 + 1:02}"
