@@ -155,7 +155,9 @@ def elide(text: str, cells: int) -> str:
     """The safe text if it fits into so many cells, else its beginning and an ellipsis."""
     if width(text) <= cells:
         return text
-    room = cells - 1
+    room = max(cells - 1, 0)
+    if text[:cells].isascii():  # nearly always, and much quicker
+        return text[:room] + "…"
     kept = []
     for char in text:
         room -= _cells(char)

@@ -189,7 +189,7 @@ def _decoded(facts: Any, words: list[str]) -> tuple[int, int, Glance] | None:
     try:
         size, mtime, state, why, form, model, cwd, owner, ends, *own = facts
         name, title, started, last, origin, torn, tools, good, good_end = own
-        seen = Glance(
+        values = (
             words[state],
             words[why],
             words[form],
@@ -211,6 +211,6 @@ def _decoded(facts: Any, words: list[str]) -> tuple[int, int, Glance] | None:
             good and _when(good),
             good_end,
         )
-        return size, mtime, seen
     except (ValueError, TypeError, IndexError):
         return None
+    return size, mtime, Glance._make(values)
