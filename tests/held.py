@@ -142,3 +142,18 @@ def agents(path: Path, name: str = "kiln-1") -> sqlite3.Connection:
         row = {"session_id": name, "message_data": json.dumps(item), "created_at": time}
         insert(database, "agent_messages", row)
     return database
+
+
+def as_files(top: Path, lines: list[dict]) -> Path:
+    """A session as older versions of OpenCode kept it, in files below `top`; returns its own."""
+    name = lines[0]["info"]["id"]
+    path = top / "session" / "global" / f"{name}.json"
+    files = {path: lines[0]["info"]}
+    for line in lines[1:]:
+        files[top / "message" / name / f"{line['info']['id']}.json"] = line["info"]
+        for part in line["parts"]:
+            files[top / "part" / line["info"]["id"] / f"{part['id']}.json"] = part
+    for file, value in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(value, indent=2))
+    return path

@@ -109,15 +109,7 @@ def test_old_files_of_opencode_are_read_like_its_database(tmp_path):
     opencode(tmp_path / "a.db").close()
     lines = read(tmp_path / "a.db" / "ses_kiln")
     top = tmp_path / "storage"
-    path = top / "session" / "global" / "ses_kiln.json"
-    files = {path: lines[0]["info"]}
-    for line in lines[1:]:
-        files[top / "message" / "ses_kiln" / f"{line['info']['id']}.json"] = line["info"]
-        for part in line["parts"]:
-            files[top / "part" / line["info"]["id"] / f"{part['id']}.json"] = part
-    for name, value in files.items():
-        name.parent.mkdir(parents=True, exist_ok=True)
-        name.write_text(json.dumps(value, indent=2))
+    path = held.as_files(top, lines)
     assert read(path) == lines
     (top / "message" / "ses_kiln" / "notes.txt").write_text("{}")
     (top / "message" / "ses_kiln" / "msg_0003.json").symlink_to(path)

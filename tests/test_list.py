@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import stat
 from collections import defaultdict
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from jsonschema import Draft202012Validator
 from sesstool.audit import log
 from sesstool.caches.folder import cache_folder, glances_path
 from sesstool.cli.main import run
+from sesstool.encryption.keyring import Keys
 from sesstool.formats.registry import FORMATS
 from sesstool.formats.schemas import schema_text
 from sesstool.library import overview
@@ -41,6 +43,7 @@ from tests.conftest import (
     uid,
     use,
 )
+from tests.held import as_files, opencode
 from tests.sealed import OLD
 
 LONG_AGO = 1_770_000_000
@@ -357,6 +360,116 @@ def test_a_write_leaves_no_title_behind(projects, capsys, words):
     assert not path.exists() or name.encode() not in path.read_bytes()
     for file in cache_folder().rglob("*"):
         assert file.is_dir() or name.encode() not in file.read_bytes()
+
+
+@pytest.mark.usefixtures("agents")
+def test_what_a_link_leads_to_is_not_kept_with_the_link(projects, tmp_path, looked):
+    """Else a redaction, which knows the file by its real name, would leave its words there."""
+    path = projects / f"{SESSION}.jsonl"
+    link = tmp_path / "elsewhere" / "link.jsonl"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    survey(discover([projects, link.parent]))
+    assert b"trim the wick" in glances_path().read_bytes()
+    del looked[:]
+    survey(discover([projects, link.parent]))
+    assert looked == [link.name]
+    log.append(state_folder(), log.Change("redact", str(path), "", ""))
+    assert b"trim the wick" not in glances_path().read_bytes()
+
+
+def test_what_a_key_opened_is_not_kept_whatever_it_is_called(projects):
+    """The next one may not have the key."""
+    path = put(projects / f"{SESSION}.jsonl", prompt(1, None, "a wording of its own"))
+    assert run(["encrypt", "--write", "--yes", "-r", OLD.recipient().text, str(path)]) == 0
+    path.with_name(f"{path.name}.age").rename(path)
+    ((_, opened),) = survey(discover([path]), Keys(given=[OLD]))
+    assert (opened.title, opened.sealed) == ("a wording of its own", True)
+    ((_, closed),) = survey(discover([path]))
+    assert (closed.state, closed.title) == ("encrypted", "")
+    assert b"a wording of its own" not in glances_path().read_bytes()
+
+
+def test_what_can_be_read_no_more_leaves_the_cache(projects):
+    """Its title does, though its name is still there."""
+    path = put(projects / f"{SESSION}.jsonl", prompt(1, None, "a wording of its own"))
+    survey(discover([projects]))
+    path.unlink()
+    os.mkfifo(path)
+    survey(discover([projects]))
+    assert b"a wording of its own" not in glances_path().read_bytes()
+
+
+def test_a_change_that_leaves_size_and_time_is_seen(projects):
+    """As a redaction in the same shape is, or a file that another took the place of."""
+    path = put(projects / f"{SESSION}.jsonl", prompt(1, None, "trim the wick"))
+    survey(discover([projects]))
+    before = path.stat().st_ctime_ns
+    while path.stat().st_ctime_ns == before:  # it counts in steps
+        put(path, prompt(1, None, "gild the wick"))
+    assert [row[1].title for row in survey(discover([projects]))] == ["gild the wick"]
+
+
+def test_the_place_tells_the_agent_of_a_session_that_does_not(home, monkeypatch):
+    """In whatever folder it was seen before."""
+    other = home / "cfg" / "projects" / SLUG
+    put(other / f"{SESSION}.jsonl")
+    assert [row["agent"] for row in map(listing.value, survey(discover([other])))] == [None]
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "cfg"))
+    assert [row["agent"] for row in map(listing.value, survey(discover([other])))] == [
+        "claude-code"
+    ]
+
+
+def test_a_session_that_left_its_database_leaves_the_cache(home):
+    """And what is still there is found again."""
+    database = home / ".data" / "opencode" / "opencode.db"
+    opencode(database).close()
+    survey(discover([database]))
+    assert b"kiln" in glances_path().read_bytes()
+    with closing(sqlite3.connect(database)) as told:
+        told.execute("DELETE FROM session")
+        told.commit()
+    survey(discover([database]))
+    assert b"kiln" not in glances_path().read_bytes()
+
+
+def test_of_a_session_in_many_files_nothing_is_kept(home, looked):
+    """The one that it is listed by does not change with the others."""
+    asked = {"info": {"id": "msg_1", "role": "user"}, "parts": []}
+    path = as_files(home / "storage", [{"info": {"id": "ses_kiln", "title": "Kiln"}}, asked])
+    for _ in range(2):
+        survey(discover([home / "storage"]))
+    assert looked == [path.name] * 2
+
+
+@pytest.mark.parametrize("left", ["glances.db", "search.db"])
+def test_what_a_killed_change_left_is_forgotten_too(projects, left):
+    """The journal of a database that is gone has words as well."""
+    path = put(projects / f"{SESSION}.jsonl", prompt(1, None))
+    journal = cache_folder() / f"{left}-journal"
+    journal.parent.mkdir(parents=True)
+    journal.write_bytes(b"a wording of its own")
+    log.append(state_folder(), log.Change("redact", str(path), "", ""))
+    assert not journal.exists()
+
+
+def test_short_ids_tell_apart_from_what_is_not_shown(agents, capsys):
+    """The id of a list of some is good for `show`, which knows all."""
+    twin = (
+        agents
+        / ".codex"
+        / "sessions"
+        / "2026"
+        / "03"
+        / "01"
+        / ROLLOUT.replace(THREAD, SESSION[:20] + THREAD[20:])
+    )
+    put(twin, meta(id=SESSION[:20] + THREAD[20:]), says("user", "oil the hinge"))
+    capsys.readouterr()
+    assert run(["list", "--agent", "codex"]) == 0
+    name = next(word for word in capsys.readouterr().out.split() if word.startswith(SESSION[:8]))
+    assert run(["show", name]) == 0
 
 
 # Where was looked.

@@ -22,6 +22,9 @@ import pytest
 
 from sesstool.cli.main import run
 from sesstool.library import situation
+from sesstool.library.discover import discover
+from sesstool.library.living import marked
+from sesstool.library.overview import survey
 from tests.conftest import (
     ROLLOUT,
     SESSION,
@@ -155,6 +158,18 @@ def test_who_has_a_file_open_for_writing_runs_it_until_it_is_killed(home, status
     assert data[: one["last_good_end"]].endswith(dump(says("assistant", "it burns")))
     assert one["last_good"] == "2026-03-01T06:00:00+00:00"
     assert one["resume"] == f"cd /srv/beacon && codex resume {THREAD}"
+
+
+def test_a_file_that_is_open_is_known_by_any_name(home, tmp_path):
+    """By a link, and by a second name for the same bytes."""
+    path = codex(home)
+    (tmp_path / "link.jsonl").symlink_to(path)
+    (tmp_path / "twin.jsonl").hardlink_to(path)
+    with process("codex", "f = open(sys.argv[1], 'a')", path):
+        rows = marked(survey(discover([tmp_path])))
+    assert {row[0].name: row[1].state for row in rows} == dict.fromkeys(
+        ("link.jsonl", "twin.jsonl"), "in use"
+    )
 
 
 def test_a_codex_holds_the_lock_of_its_thread(home, status):
@@ -404,8 +419,10 @@ def rows(frame):
 
 
 def test_a_pipe_gets_a_line_for_each_change_until_it_is_closed(home, project):
-    """And nothing where nothing changes."""
+    """And nothing where nothing changes; a subagent is not a session of its own."""
     claude(home, project)
+    part = project / SESSION / "subagents" / "agent-a1.jsonl"
+    written(part, jsonl(prompt(3, None, isSidechain=True, agentId="a1")))
     command = [sys.executable, "-m", "sesstool", "status", "--watch", "--interval", "0.2"]
     env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
     with subprocess.Popen(

@@ -21,7 +21,7 @@ def forget(paths: Collection[Path | str]) -> None:
     """
     for path in paths:
         _delete(memory_path(Path(path)))
-    if paths and os.path.lexists(index := words_path()):
+    if paths and _is_there(index := words_path()):
         from sesstool.caches.words import Words  # noqa: PLC0415 - few have an index
 
         try:
@@ -29,7 +29,7 @@ def forget(paths: Collection[Path | str]) -> None:
                 words.forget(os.fsencode(os.path.realpath(path)) for path in paths)
         except ValueError:
             forget_words()
-    if paths and os.path.lexists(glances_path()):
+    if paths and _is_there(glances_path()):
         from sesstool.caches.glances import GlanceCache  # noqa: PLC0415 - not all have one
 
         try:
@@ -55,10 +55,19 @@ def _folders(path: Path | str) -> Iterator[bytes]:
     yield os.fsencode(os.path.dirname(os.path.realpath(path)))  # noqa: PTH120 - the same
 
 
+def _files(path: Path) -> tuple[Path, ...]:
+    """Of a database: what a change that was killed had begun may be left alone."""
+    return path, path.with_name(f"{path.name}-journal")
+
+
+def _is_there(path: Path) -> bool:
+    return any(map(os.path.lexists, _files(path)))
+
+
 def _delete_database(path: Path) -> None:
     """One that is damaged, or in use for too long: whoever has it open, has it to the end."""
-    for ending in ("", "-journal"):
-        _delete(path.with_name(path.name + ending))
+    for file in _files(path):
+        _delete(file)
 
 
 def _delete(path: Path) -> None:

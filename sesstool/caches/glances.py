@@ -70,7 +70,8 @@ class GlanceCache:
     def folders(self) -> list[bytes]:
         """The folders of which there are facts, by their paths."""
         with _useless():
-            return [row[0] for row in self._db.execute("SELECT folder FROM folders")]
+            rows = self._db.execute("SELECT folder FROM folders").fetchall()
+        return [row[0] for row in rows if type(row[0]) is bytes]
 
     def of(self, folder: bytes) -> bytes | None:
         """The facts of a folder."""

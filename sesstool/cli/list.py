@@ -16,7 +16,7 @@ from sesstool.cli.keys import key_options, keys_of
 from sesstool.cli.outputs import destination
 from sesstool.heap import uncollected
 from sesstool.library import arrange
-from sesstool.library.arrange import ORDERS, Query, Twig, families, ordered
+from sesstool.library.arrange import ORDERS, Query, Twig, families, id_of, ordered
 from sesstool.library.discover import Item, discover
 from sesstool.library.glance import STATES
 from sesstool.report import listing
@@ -86,7 +86,8 @@ def command(
             out.writelines(line.encode() for line in listing.concise(every))
         elif shown:
             wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-            out.writelines(line.encode() for line in listing.table(shown, wide))
+            others = map(id_of, rows) if len(shown) < len(rows) else ()
+            out.writelines(line.encode() for line in listing.table(shown, wide, others))
     shared.note(_summary(shown, twigs))
     if not rows:
         shared.note("next: sesstool config homes tells where was looked")

@@ -133,7 +133,7 @@ def _once(
     whole: bool,
 ) -> int:
     """Show those that are wanted; JSON has all of them, if they are asked for `whole`."""
-    every = _shown(seen, frozenset(STANDINGS))
+    every = _sessions(seen)
     shown = [one for one in every if one.standing.word in wanted]
     use = report.uses(one.row for one in seen.told)
     with destination(shared) as out:
@@ -153,12 +153,11 @@ def _once(
     return 0
 
 
-def _shown(seen: Situation, wanted: frozenset[str]) -> list[Told]:
-    """The sessions that stand so, those that a person asks for first at the beginning."""
-    asked = [one for one in seen.told if one.standing.word in wanted]
-    parts = families(one.row for one in asked).parts
+def _sessions(seen: Situation) -> list[Told]:
+    """All but the parts of others, those that a person asks for first at the beginning."""
+    parts = families(one.row for one in seen.told).parts
     hidden = {row[0] for rows in parts.values() for row in rows}
-    alone = [one for one in asked if one.row[0] not in hidden] if hidden else asked
+    alone = [one for one in seen.told if one.row[0] not in hidden] if hidden else seen.told
     return sorted(alone, key=lambda one: _RANK[one.standing.word])
 
 
@@ -191,12 +190,14 @@ def _watch(
         while True:
             with uncollected():
                 seen = look()
+            every = _sessions(seen)
+            shown = [one for one in every if one.standing.word in wanted]
             if live:
-                summary = report.summary(one.standing.word for one in seen.told)
-                out.write(_frame(_screen(seen, _shown(seen, wanted), limit), summary))
+                summary = report.summary(one.standing.word for one in every)
+                out.write(_frame(_screen(seen, shown, limit), summary))
             else:
-                after = {one.row[0].path: one.standing.word for one in seen.told}
-                for one in seen.told if before is not None else _shown(seen, wanted):
+                after = {one.row[0].path: one.standing.word for one in every}
+                for one in shown if before is None else every:
                     if before is None or before.get(one.row[0].path) != one.standing.word:
                         out.write(_change(shared, one, seen.now))
                 before = after

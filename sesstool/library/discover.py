@@ -39,8 +39,9 @@ class Item(NamedTuple):
     its project, or the name of the folder that stands for it, "" where only the file knows. `owner`
     is the id of the session that it is a part of, as a subagent is, "" where it is one of its own
     or only the file knows. `size` counts bytes on disk, `mtime` nanoseconds. `trouble` says in a
-    few words why it cannot be read; it may then be a folder. The folder of a session in a database
-    is that file, and its size and time are what the rows tell.
+    few words why it cannot be read; it may then be a folder. `ctime` tells in nanoseconds when
+    anything about the file was changed. The folder of a session in a database is that file, its
+    size and time are what the rows tell, and it has no `inode` and `ctime`.
     """
 
     folder: str
@@ -51,6 +52,8 @@ class Item(NamedTuple):
     size: int = 0
     mtime: int = 0
     trouble: str = ""
+    inode: int = 0
+    ctime: int = 0
 
     @property
     def path(self) -> Path:
@@ -248,7 +251,7 @@ def _item(look: Callable[[], os.stat_result], folder: str, name: str, place: _Pl
     if not _EARLIEST <= mtime <= _LATEST:
         mtime = max(_EARLIEST, min(mtime, _LATEST))
     trouble = "" if stat.S_ISREG(now.st_mode) else _NO_FILE
-    return Item(folder, name, *place, now.st_size, mtime, trouble)
+    return Item(folder, name, *place, now.st_size, mtime, trouble, now.st_ino, now.st_ctime_ns)
 
 
 def _reason(error: OSError) -> str:

@@ -49,8 +49,10 @@ class Ends:
 
     `size` counts the bytes of all, -1 where that is not known. `whole` says that nothing is between
     the two, `cut` that no newline ends the last line, `torn` that a last record which is too long
-    to be looked into is cut off. Lines are not numbered.
+    to be looked into is cut off; `sealed` that a key opened it. Lines are not numbered.
     """
+
+    sealed = False
 
     def __init__(self, source: Source, path: Path, span: int, head: bytes = b"") -> None:
         """Read `span` bytes of each end; `head` are bytes of the beginning that are known."""
@@ -216,7 +218,9 @@ def open_ends(path: Path, keys: Keys | None, span: int) -> Iterator[Ends]:
         codec = codec_of(magic)
         if is_sealed(magic, path):
             with open_source(path, keys) as source:
-                yield Ends(source, path, span)
+                ends = Ends(source, path, span)
+                ends.sealed = True
+                yield ends
         elif codec:
             data, whole = beginning(handle, codec, str(path), MOST)
             yield _Given(path, data) if whole else _Given(path, _lines_of(data), between=-1)

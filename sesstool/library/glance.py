@@ -77,7 +77,7 @@ class Glance(NamedTuple):
     `ends` is one of ENDS, `torn` says that the last record is cut off. `records` is `exact` where
     the whole file was read, else an estimate. `open` names the tools of calls that have no result
     at the end. `good` is when the last record was written behind which no call and no prompt was
-    open, at the byte offset `good_end` of its end.
+    open, at the byte offset `good_end` of its end. `sealed` says that a key was needed for it.
     """
 
     state: str
@@ -100,6 +100,7 @@ class Glance(NamedTuple):
     open: tuple[str, ...] = ()
     good: datetime | None = None
     good_end: int = -1
+    sealed: bool = False
 
 
 def look(item: Item, keys: Keys | None = None, *, brief: bool = False) -> Glance:
@@ -124,7 +125,8 @@ def _seen(item: Item, keys: Keys | None, span: int, most: int, *, counted: bool)
         with open_ends(path, keys, span) as ends:
             if ends.size == 0:
                 return _untold(item, "empty", "it holds no byte", records=0, exact=True)
-            return _look(item, bare_path(path), ends, most, counted=counted)
+            seen = _look(item, bare_path(path), ends, most, counted=counted)
+            return seen._replace(sealed=True) if ends.sealed else seen
     except (NoMatchError, UsageError) as error:  # the latter is about the keys
         return _untold(item, "encrypted", _reason(error))
     except AuthError as error:

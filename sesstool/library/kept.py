@@ -25,9 +25,11 @@ from sesstool.library.glance import Glance
 from sesstool.version import __version__
 
 # Raise it with each change of what is written for a glance.
-_LAYOUT = 2
+_LAYOUT = 3
 # What is not worth to be kept: it may be otherwise at the next look, though the file is the same.
 _PASSING = ("unreadable", "encrypted")
+# Of these all but what is wrong with them is told by the place.
+_UNTOLD = ("empty", "unknown")
 # orjson writes no larger number; as nanoseconds that is the year 2262.
 _LATEST = 1 << 63
 _when = datetime.fromisoformat
@@ -36,13 +38,14 @@ _when = datetime.fromisoformat
 class KeptFolder:
     """What is kept of the sessions in a folder, each to be taken once.
 
-    Of each there are the size and the time of its file with what was seen then. `words` are what
-    they have in common.
+    Of each there are the size and the times of its file with what was seen then. `words` are what
+    they have in common. `changed` says that some that were asked for are so no more.
     """
 
     def __init__(self, folder: bytes, facts: bytes | None = None) -> None:
         """Read what is kept; what cannot be read is nothing."""
         self.folder = folder
+        self.changed = False
         self._words: list[str] = []
         self._sessions: dict[str, Any] = {}
         with suppress(ValueError, TypeError):
@@ -51,28 +54,31 @@ class KeptFolder:
 
     def take(self, item: Item) -> Glance | None:
         """What was seen of a session, None where it has changed since or was not seen."""
-        found = _decoded(self._sessions.pop(item.name, None), self._words)
-        if found is None or found[0] != item.size or found[1] != item.mtime:
+        facts = self._sessions.pop(item.name, None)
+        if facts is None:
             return None
-        return found[2]
+        stamp, seen = _decoded(facts, self._words)
+        if seen is None or stamp != (item.size, item.mtime, item.ctime) or item.trouble:
+            self.changed = True
+            return None
+        return seen._replace(format=item.format, id=item.id) if seen.state in _UNTOLD else seen
 
     def left(self) -> tuple[list[Row], bool]:
-        """Those that nobody took and whose files are still there; and whether any is gone."""
-        if not self._sessions:
-            return [], False
+        """Those that nobody took and whose files are still there; and whether any is gone.
+
+        Of a database it is not known which are.
+        """
         folder = os.fsdecode(self.folder)
         there = set(self._sessions)
         try:
-            there.intersection_update(os.listdir(folder))  # noqa: PTH208 - names are wanted
-        except NotADirectoryError:
-            pass  # a database, whose sessions are no files
-        except OSError:
+            there &= set(os.listdir(folder))  # noqa: PTH208 - names are wanted
+        except (OSError, ValueError):  # the latter where this cache was altered
             there.clear()
         rows: list[Row] = []
         for name in there:
-            if found := _decoded(self._sessions[name], self._words):
-                size, mtime, glance = found
-                rows.append((Item(folder, name, size=size, mtime=mtime), glance))
+            (size, mtime, ctime), glance = _decoded(self._sessions[name], self._words)
+            if glance is not None:
+                rows.append((Item(folder, name, size=size, mtime=mtime, ctime=ctime), glance))
         return rows, len(rows) < len(self._sessions)
 
 
@@ -115,6 +121,7 @@ class Kept:
         left = {one.folder: one.left() for one in asked.values()}
         left |= {one: KeptFolder(one, facts).left() for one, facts in others.items()}
         changed = {self._asked[row[0].folder].folder for row in fresh if _is_kept(row)}
+        changed |= {one.folder for one in asked.values() if one.changed}
         changed |= {folder for folder, (_, gone) in left.items() if gone}
         if not changed:
             return
@@ -156,10 +163,17 @@ def _version() -> int:
 
 
 def _is_kept(row: Row) -> bool:
+    """Whether a row may be kept.
+
+    That of a link may not: what its file says is to be forgotten where that lies. Nor that of a
+    document, for which more files tell than this one.
+    """
     item, glance = row
-    passing = glance is None or glance.state in _PASSING
-    passing = passing or abs(item.mtime) >= _LATEST
-    return not passing and not item.trouble and item.packed != "age"
+    if glance is None or glance.sealed or glance.state in _PASSING or item.trouble:
+        return False
+    if item.packed == "age" or item.name.endswith(".json") or abs(item.mtime) >= _LATEST:
+        return False
+    return not os.path.islink(f"{item.folder}{os.sep}{item.name}")  # noqa: PTH114 - a path takes longer
 
 
 def _encoded(rows: Iterable[Row]) -> bytes:
@@ -180,14 +194,14 @@ def _encoded(rows: Iterable[Row]) -> bytes:
         except TypeError:  # a lone surrogate: it is looked at again
             continue
         places = [words.setdefault(word, len(words)) for word in shared]
-        sessions[item.name] = [item.size, item.mtime, *places, *own]
+        sessions[item.name] = [item.size, item.mtime, item.ctime, *places, *own]
     return orjson.dumps((list(words), sessions))
 
 
-def _decoded(facts: Any, words: list[str]) -> tuple[int, int, Glance] | None:
-    """The size and the time of a file, and what was seen then; None where that is of no use."""
+def _decoded(facts: Any, words: list[str]) -> tuple[tuple[int, int, int], Glance | None]:
+    """Size, mtime and ctime of a file, and what was seen then; None where that is of no use."""
     try:
-        size, mtime, state, why, form, model, cwd, owner, ends, *own = facts
+        size, mtime, ctime, state, why, form, model, cwd, owner, ends, *own = facts
         name, title, started, last, origin, torn, tools, good, good_end = own
         values = (
             words[state],
@@ -210,7 +224,8 @@ def _decoded(facts: Any, words: list[str]) -> tuple[int, int, Glance] | None:
             tuple(tools),
             good and _when(good),
             good_end,
+            False,
         )
     except (ValueError, TypeError, IndexError):
-        return None
-    return size, mtime, Glance._make(values)
+        return (0, 0, 0), None
+    return (size, mtime, ctime), Glance._make(values)

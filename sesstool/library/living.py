@@ -122,14 +122,15 @@ class _Looked:
 
     def _descriptors(self, rows: Iterable[Row]) -> None:
         """Look which of them are open for writing."""
-        for item, _ in rows if self._opened else ():
-            if item.name not in self._opened or item in self.found:
+        inodes = {inode for _, inode in self._opened}
+        for item, _ in rows if inodes else ():
+            if item.inode not in inodes or item in self.found:
                 continue
             try:
                 now = item.path.stat()
             except OSError:
                 continue
-            if who := self._opened[item.name].get((now.st_dev, now.st_ino)):
+            if who := self._opened.get((now.st_dev, now.st_ino)):
                 self.found[item] = Alive(who)
 
     def _parts(self, rows: Iterable[Row]) -> None:

@@ -12,7 +12,6 @@ import signal
 import struct
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -63,27 +62,26 @@ def find_writer(path: Path, *, recent_seconds: float | None) -> Writer | None:
     return None
 
 
-def all_writers(ending: str) -> dict[str, dict[tuple[int, int], str]]:
+def all_writers(ending: str) -> dict[tuple[int, int], str]:
     """Who has which files open for writing, of those whose names hold `ending`, at one look.
 
-    The keys are the names of the files, then device and inode; the values complete "the session is
-    in use: …". Empty where the system does not tell. This process does not count.
+    The keys are device and inode; the values complete "the session is in use: …". Empty where the
+    system does not tell. This process does not count.
     """
-    found: dict[str, dict[tuple[int, int], str]] = defaultdict(dict)
+    found = {}
     for process in _PROC.glob("[0-9]*"):
         if process.name == str(os.getpid()):
             continue
         with suppress(OSError):  # it ended, or belongs to another user
             for descriptor in (process / "fd").iterdir():
                 with suppress(OSError):  # closed in the meantime
-                    name = descriptor.readlink().name
-                    if ending not in name:
+                    if ending not in str(descriptor.readlink()):
                         continue
                     file = descriptor.stat()
                     if _writes(descriptor, file):
                         pid = int(process.name)
                         who = f"process {pid}{_name(pid)} has it open for writing"
-                        found[name][file.st_dev, file.st_ino] = who
+                        found[file.st_dev, file.st_ino] = who
     return found
 
 

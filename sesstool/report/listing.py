@@ -36,12 +36,15 @@ _MONTHS = tuple(calendar.month_abbr)
 _TWO = tuple(f"{number:02}" for number in range(60))
 
 
-def table(twigs: Sequence[Twig], columns: int = 0) -> Iterator[str]:
-    """A row for each session, at most `columns` wide; what hangs from another is set in."""
+def table(twigs: Sequence[Twig], columns: int = 0, others: Iterable[str] = ()) -> Iterator[str]:
+    """A row for each session, at most `columns` wide; what hangs from another is set in.
+
+    Ids are told apart from those of `others` that are not shown.
+    """
     narrow = 0 < columns < _WIDE
     rows = [twig.row for twig in twigs]
     ids, places = [id_of(row) for row in rows], [where(row) for row in rows]
-    names, projects = short_ids(ids), _projects(places, _NARROW if narrow else _PROJECT)
+    names, projects = short_ids([*ids, *others]), _projects(places, _NARROW if narrow else _PROJECT)
     now = datetime.now()  # noqa: DTZ005 - local time is meant
     cells = [
         ["STATE", *(state_of(row) or "–" for row in rows)],
