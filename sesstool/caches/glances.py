@@ -6,13 +6,11 @@ alone, and `forget` takes a session out of it without leaving a byte behind.
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Self
 
+from sesstool.caches.database import change, prepare, useless
 from sesstool.caches.folder import glances_path, is_own
 
 _PATIENCE = 10.0
@@ -35,9 +33,12 @@ class GlanceCache:
     def __init__(self, version: int | None = None) -> None:
         """Open it, and make one where there is none; no version takes one that is there."""
         path = glances_path()
-        with _useless():
+        try:
             if version is not None:
-                _prepare(path)
+                prepare(path)
+        except OSError as error:
+            raise ValueError("there can be no cache") from error
+        with useless():
             if not is_own(path):
                 raise sqlite3.Error("there is none of this user")
             self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
@@ -54,7 +55,7 @@ class GlanceCache:
     def _begin(self, version: int) -> None:
         if self._one("PRAGMA user_version") == version:
             return
-        with self._change():
+        with change(self._db):
             if self._one("PRAGMA user_version") != version:
                 for statement in (*_TABLES, f"PRAGMA user_version={version:d}"):
                     self._db.execute(statement)
@@ -69,13 +70,13 @@ class GlanceCache:
 
     def folders(self) -> list[bytes]:
         """The folders of which there are facts, by their paths."""
-        with _useless():
+        with useless():
             rows = self._db.execute("SELECT folder FROM folders").fetchall()
         return [row[0] for row in rows if type(row[0]) is bytes]
 
     def of(self, folder: bytes) -> bytes | None:
         """The facts of a folder."""
-        with _useless():
+        with useless():
             found = self._db.execute("SELECT facts FROM folders WHERE folder=?", (folder,))
             row = found.fetchone()
         return row[0] if row else None
@@ -85,14 +86,14 @@ class GlanceCache:
 
         Nothing is kept where something was forgotten since the cache was opened: it might be here.
         """
-        with _useless(), self._change():
+        with change(self._db):
             if self._one("SELECT times FROM forgotten") == self._forgotten:
                 self._db.executemany("REPLACE INTO folders VALUES(?, ?)", facts.items())
                 self._db.executemany("DELETE FROM folders WHERE folder=?", ((f,) for f in gone))
 
     def forget(self, folders: Iterable[bytes]) -> None:
         """Forget all that is kept of these folders."""
-        with _useless(), self._change():
+        with change(self._db):
             self._db.execute("UPDATE forgotten SET times = times + 1")
             self._db.executemany("DELETE FROM folders WHERE folder=?", ((f,) for f in folders))
 
@@ -101,35 +102,3 @@ class GlanceCache:
         if row is None:
             raise sqlite3.Error("a row is missing")
         return row[0]
-
-    @contextmanager
-    def _change(self) -> Iterator[None]:
-        """All of it or nothing, and nobody else at the same time."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            raise
-
-
-def _prepare(path: Path) -> None:
-    """Make an empty file for this user alone in the place of what is none of theirs."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.path.lexists(path) and not is_own(path):
-            path.unlink()  # a link would lead the write elsewhere
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
-    except OSError as error:
-        raise sqlite3.Error("it cannot be made") from error
-
-
-@contextmanager
-def _useless() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise ValueError("the cache is of no use") from error

@@ -11,13 +11,13 @@ A row id is the number of the file and the offset in it, so that there is no tab
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from sesstool.caches.database import change, prepare, useless
 from sesstool.caches.folder import is_own
 
 _VERSION = 1
@@ -72,8 +72,8 @@ class Words:
         Raises ValueError, and OSError where none can be made.
         """
         if make:
-            _prepare(path)
-        with _useless():
+            prepare(path)
+        with useless():
             if not is_own(path):
                 raise sqlite3.Error("it is not the file of this user")
             self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
@@ -105,22 +105,13 @@ class Words:
         """Close it."""
         self._db.close()
 
-    @contextmanager
-    def changing(self) -> Iterator[None]:
+    def changing(self) -> AbstractContextManager[None]:
         """One change, whole or not at all; others wait for its end. Raises ValueError."""
-        with _useless():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
+        return change(self._db)
 
     def known(self, path: bytes | None = None) -> dict[bytes, Known]:
         """All the files by their paths, or the one at a path."""
-        with _useless():
+        with useless():
             rows = self._db.execute(
                 "SELECT path, id, inode, size, mtime, tail, reached, whole FROM files"
                 " WHERE ?1 IS NULL OR path=?1",
@@ -152,7 +143,7 @@ class Words:
 
     def find(self, match: str) -> Iterator[tuple[int, int]]:
         """The file and the offset of each row that fits an FTS5 query, the newest shard first."""
-        with _useless():
+        with useless():
             shards = self._db.execute("SELECT id FROM shards ORDER BY id DESC").fetchall()
             for (shard,) in shards:
                 rows = self._db.execute(
@@ -260,20 +251,3 @@ def is_possible() -> bool:
         except sqlite3.OperationalError:
             return False
     return True
-
-
-def _prepare(path: Path) -> None:
-    """Make an empty file for this user alone in the place of what is none of theirs."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if os.path.lexists(path) and not is_own(path):
-        path.unlink()  # a link would lead the write elsewhere
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
-
-
-@contextmanager
-def _useless() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise ValueError("the index is of no use") from error
